@@ -21,7 +21,10 @@ pub enum Error {
         searched: Vec<String>,
     },
     /// The library was found but lacks a required function.
-    #[error("`{library}` is not a usable {compiler}: the function `{symbol}` is missing")]
+    #[error(
+        "`{library}` is not a usable {compiler}: the function `{symbol}` is missing; help: install a newer release, or \
+         set QUADRANTS_{}_LIBRARY to its path", .compiler.to_uppercase()
+    )]
     MissingSymbol {
         /// The name of the compiler.
         compiler: &'static str,
@@ -31,7 +34,7 @@ pub enum Error {
         symbol: &'static str,
     },
     /// The compiler does not support the device's architecture.
-    #[error("{compiler} cannot compile for `{arch}`; supported architectures: {}", known.join(", "))]
+    #[error("{compiler} cannot compile for `{arch}`; it supports {}; help: install a release that supports the device", known.join(", "))]
     UnknownArch {
         /// The identity of the compiler.
         compiler: String,
@@ -41,10 +44,16 @@ pub enum Error {
         known: Vec<String>,
     },
     /// The kernel does not pass verification.
-    #[error("the kernel cannot be compiled: {0}")]
+    #[error(
+        "the kernel's IR is invalid, which is a bug in quadrants if a macro made it (report it with the source of the \
+         kernel): {0}"
+    )]
     InvalidKernel(#[from] VerifyError),
     /// The compiler rejected the source text of a kernel.
-    #[error("{compiler} rejected kernel `{kernel}`:\n{log}")]
+    #[error(
+        "{compiler} rejected the source of kernel `{kernel}`, which is a bug in quadrants (report it with the source that \
+         QUADRANTS_DUMP writes):\n{log}"
+    )]
     Rejected {
         /// The name of the compiler.
         compiler: &'static str,

@@ -78,7 +78,7 @@ impl LibrarySearch {
 
     /// The existing library folders, evaluated lazily.
     fn folders(&self, env: &Environment<'_>) -> impl Iterator<Item = PathBuf> {
-        // An empty path would be that of the current folder, whose files nobody asked for.
+        // An empty path would be that of the current folder, which no setting names.
         let root = |name: &&str| env(name).filter(|value| !value.is_empty());
         let named = self.roots.iter().filter_map(root).map(PathBuf::from);
         let usual = self.installations.iter().flat_map(|(at, prefix)| entries(at.as_ref(), prefix));

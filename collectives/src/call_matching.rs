@@ -12,7 +12,8 @@ use crate::call::{CallKind, CollectiveCall};
 /// Two ranks have called different operations, where they must be the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the calls of ranks {rank} and {other} differ in {}: rank {rank} called {call}, rank {other} called {other_call}",
+    "the calls of ranks {rank} and {other} differ in {}: rank {rank} called {call}, rank {other} called {other_call}; \
+     help: all ranks must make the same calls in the same order",
     position(.call, *.rank, *.number)
 )]
 #[non_exhaustive]

@@ -26,7 +26,8 @@ pub enum Error {
     Library(#[from] rhi::Error),
     /// The ranks of one communicator have devices of different backends, or there is no library for the backend.
     #[error(
-        "devices of the backend `{backend}` have no collective operations{}", 
+        "devices of the backend `{backend}` have no collective operations{}; help: use devices of one GPU backend, or of \
+         the CPU, and `copy_to` between others",
         if *.mixed { " with those of another backend" } else { "" }
     )]
     Backend {
@@ -36,7 +37,9 @@ pub enum Error {
         mixed: bool,
     },
     /// There is no rank of that number, or no communicator of that size.
-    #[error("rank {rank} is not a rank of a communicator with {size} ranks")]
+    #[error(
+        "rank {rank} is not a rank of a communicator with {size} ranks; help: ranks are less than their number"
+    )]
     Rank {
         /// The rank.
         rank: usize,
@@ -45,7 +48,8 @@ pub enum Error {
     },
     /// The numbers of elements do not fit together.
     #[error(
-        "`{operation}` with {size} ranks of a tensor of {from} elements needs one of {expected} elements, but it has {to}"
+        "`{operation}` with {size} ranks of a tensor of {from} elements needs one of {expected} elements, but it has {to}; \
+         help: select a part with `slice` or `flat`"
     )]
     Length {
         /// The operation.
@@ -61,7 +65,8 @@ pub enum Error {
     },
     /// A tensor cannot be scattered in equal parts.
     #[error(
-        "`{operation}` with {size} ranks needs a tensor whose length is a multiple of {size}; it has {from} elements"
+        "`{operation}` with {size} ranks needs a tensor whose length is a multiple of {size}, but it has {from} elements; \
+         help: pass a slice of it"
     )]
     Parts {
         /// The operation.
@@ -80,7 +85,9 @@ pub enum Error {
         operation: &'static str,
     },
     /// Bytes are not those of an id.
-    #[error("an id of a communicator has 128 bytes, but {bytes} were given")]
+    #[error(
+        "an id of a communicator has 128 bytes, but {bytes} were given; help: pass all bytes of `UniqueId::to_bytes`"
+    )]
     Id {
         /// Their number.
         bytes: usize,
@@ -106,10 +113,14 @@ pub enum Error {
         at: &'static Location<'static>,
     },
     /// An id of the CPU was used in another process: CPUs have no transport between processes.
-    #[error("the ranks of a communicator on the CPU must be in one process")]
+    #[error(
+        "the ranks of a communicator on the CPU must be in one process; help: use a GPU backend, or a thread for each rank"
+    )]
     OtherProcess,
     /// An operation failed now. The communicator was aborted: what its operations write is undefined.
-    #[error("`{operation}` of rank {rank} failed: {failure}; the communicator was aborted")]
+    #[error(
+        "`{operation}` of rank {rank} failed, and the communicator was aborted (make another one): {failure}"
+    )]
     Failed {
         /// The operation.
         operation: &'static str,
@@ -120,7 +131,7 @@ pub enum Error {
         failure: Arc<Failure>,
     },
     /// The communicator was aborted before, because of a failure or by [`abort`](crate::Communicator::abort).
-    #[error("the communicator of rank {rank} was aborted{}; make another one", cause(.failure))]
+    #[error("the communicator of rank {rank} was aborted (make another one){}", cause(.failure))]
     Aborted {
         /// The rank of this communicator.
         rank: usize,
@@ -145,7 +156,7 @@ pub enum Failure {
         details: String,
     },
     /// The library reports that an operation failed after it was enqueued.
-    #[error("the library reports {name}{}", in_parentheses(.details))]
+    #[error("the library reports {name}{}; help: look at the output of the other ranks", in_parentheses(.details))]
     Async {
         /// The name of the status: `ncclRemoteError`.
         name: &'static str,
@@ -153,7 +164,7 @@ pub enum Failure {
         details: String,
     },
     /// Another process of the run has ended, or cannot be reached.
-    #[error("rank {rank} of the run is lost")]
+    #[error("rank {rank} of the run is lost; help: look at the output of that process")]
     PeerLost {
         /// Its rank.
         rank: usize,

@@ -3,8 +3,8 @@
 /// Two ranks of a communicator use different libraries, or different versions of one: these cannot communicate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "ranks {rank} and {other} use different libraries (rank {rank}: {library}, rank {other}: {other_library}); all \
-     ranks must use the same version of one"
+    "ranks {rank} and {other} use different libraries (rank {rank}: {library}, rank {other}: {other_library}); help: \
+     all ranks must use the same version of one"
 )]
 #[non_exhaustive]
 pub struct LibraryMismatch {

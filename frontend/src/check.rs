@@ -20,9 +20,9 @@ use quadrants_ir::abi::{MAX_BLOCK_SIZE, MAX_RANK};
 
 use crate::{
     builtins::{is_builtin_function, is_builtin_method},
+    language_rule::{LanguageRule, NotCombined, RuleViolation},
     literal::scalar_suffix,
     races,
-    rule::{NotCombined, Rejection, Rule},
     symbol_table::SymbolTable,
     syntax::{
         Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind, ParamPassing,
@@ -36,16 +36,19 @@ use crate::{
 
 /// Returns all violations of the language rules in `function`, in source order.
 #[must_use]
-pub fn check(function: &Function) -> Vec<Rejection> {
+pub fn check(function: &Function) -> Vec<RuleViolation> {
     check_with(function, &|_| None)
 }
 
 /// Like [`check`]. Messages quote the author's text from `source`, which has it where it is known.
 #[must_use]
-pub fn check_with(function: &Function, source: &dyn Fn(Span) -> Option<String>) -> Vec<Rejection> {
+pub fn check_with(
+    function: &Function,
+    source: &dyn Fn(Span) -> Option<String>,
+) -> Vec<RuleViolation> {
     let mut checker = Checker {
         kind: function.kind,
-        rejections: Vec::new(),
+        violations: Vec::new(),
         names: SymbolTable::new(),
         known: Vec::new(),
         scopes: Vec::new(),
@@ -68,26 +71,28 @@ pub fn check_with(function: &Function, source: &dyn Fn(Span) -> Option<String>) 
         checker.set_known(&param.name, !param.mutable);
     }
     checker.function(function);
-    if checker.rejections.is_empty() {
-        return races::rejections(function, source);
+    if checker.violations.is_empty() {
+        return races::violations(function, source);
     }
-    without_consequences(checker.rejections)
+    without_consequences(checker.violations)
 }
 
 /// Leaves out what follows from another mistake: further uses of a reference, and what a selection that is rejected
 /// assigns besides the extremum.
-fn without_consequences(mut rejections: Vec<Rejection>) -> Vec<Rejection> {
-    let is_selection = |rule: &Rule| {
-        matches!(rule, Rule::AssignOutsideLoop { reason: NotCombined::Selection, .. })
+fn without_consequences(mut violations: Vec<RuleViolation>) -> Vec<RuleViolation> {
+    let is_selection = |rule: &LanguageRule| {
+        matches!(rule, LanguageRule::AssignOutsideLoop { reason: NotCombined::Selection, .. })
     };
-    let has_selection = rejections.iter().any(|rejection| is_selection(&rejection.rule));
+    let has_selection = violations.iter().any(|violation| is_selection(&violation.rule));
     let mut has_reference = false;
-    rejections.retain(|rejection| match &rejection.rule {
-        Rule::AssignOutsideLoop { reason: NotCombined::Last, .. } => !has_selection,
-        Rule::Unsupported(Construct::Reference) => !std::mem::replace(&mut has_reference, true),
+    violations.retain(|violation| match &violation.rule {
+        LanguageRule::AssignOutsideLoop { reason: NotCombined::Last, .. } => !has_selection,
+        LanguageRule::Unsupported(Construct::Reference) => {
+            !std::mem::replace(&mut has_reference, true)
+        }
         _ => true,
     });
-    rejections
+    violations
 }
 
 /// Maximum nesting of expressions. Bounds the recursion of all passes over a checked tree.
@@ -95,7 +100,7 @@ const MAX_DEPTH: u16 = 256;
 
 struct Checker<'a> {
     kind: FunctionKind,
-    rejections: Vec<Rejection>,
+    violations: Vec<RuleViolation>,
     names: SymbolTable<Binding>,
     /// Which bindings the host knows before a launch, by their positions.
     known: Vec<bool>,
@@ -167,7 +172,7 @@ impl<'a> Checker<'a> {
         for stmt in &body.stmts {
             let is_mixed = |this: &Self| !this.is_pure_let(stmt) && !this.is_pure_return(stmt);
             if blocks && !contains_stream_parallel(stmt) && is_mixed(self) {
-                self.reject(stmt.span, Rule::StreamParallelMixed);
+                self.reject(stmt.span, LanguageRule::RegionBlocksMixed);
             }
             self.top_stmt(stmt);
             self.after_streams |= is_stream_parallel_stmt(stmt);
@@ -180,7 +185,7 @@ impl<'a> Checker<'a> {
             }
             Some(value) => {
                 if blocks && !is_stream_parallel(value) {
-                    self.reject(value.span, Rule::StreamParallelMixed);
+                    self.reject(value.span, LanguageRule::RegionBlocksMixed);
                 }
                 self.top_expr(value);
             }
@@ -190,14 +195,14 @@ impl<'a> Checker<'a> {
 
     fn block_for(&mut self, each: &'a BlockFor, span: Span) {
         if !(1..=3).contains(&each.blocks.len()) {
-            self.reject(span, Rule::Dimensions);
+            self.reject(span, LanguageRule::Dimensions);
         }
         each.blocks.iter().for_each(|count| self.expr(count));
         self.constant(&each.threads, "the number of threads of a block");
         if let ExprKind::Literal { text, .. } = &each.threads.kind
             && text.parse().is_ok_and(|size: u32| !(1..=MAX_BLOCK_SIZE).contains(&size))
         {
-            self.reject(each.threads.span, Rule::BlockSize);
+            self.reject(each.threads.span, LanguageRule::BlockSize);
         }
         self.enter(ScopeKind::Blocks, |this| {
             this.names.bind(&each.name, Binding::Block);
@@ -211,7 +216,7 @@ impl<'a> Checker<'a> {
             && let ExprKind::Name(block) = &receiver.kind
             && matches!(self.lookup(block), Some(Binding::Block))
         {
-            self.reject(value.span, Rule::GridElsewhere);
+            self.reject(value.span, LanguageRule::GridElsewhere);
         }
     }
 
@@ -223,7 +228,7 @@ impl<'a> Checker<'a> {
     ) {
         let is_block = matches!(self.lookup(block), Some(Binding::Block));
         if !is_block || !self.is_block_level() {
-            self.reject(span, Rule::PhasePlace);
+            self.reject(span, LanguageRule::PhasePlace);
         }
         self.enter(ScopeKind::Phase, |this| {
             let outer = this.thread.replace(this.names.mark());
@@ -240,7 +245,7 @@ impl<'a> Checker<'a> {
             _ => false,
         };
         if !matches!(index, [index] if own(index)) {
-            self.reject(span, Rule::PerThread(name.to_owned()));
+            self.reject(span, LanguageRule::PerThread(name.to_owned()));
         }
     }
 
@@ -252,16 +257,18 @@ impl<'a> Checker<'a> {
     /// Rejects an effect in a block but outside its phases.
     fn phase_only(&mut self, span: Span, what: impl FnOnce() -> String) {
         if self.is_block_level() {
-            self.reject(span, Rule::OutsidePhase(what()));
+            self.reject(span, LanguageRule::OutsidePhase(what()));
         }
     }
 
     fn stream_parallel(&mut self, argument: &'a StreamParallelArgument, span: Span) {
         match argument {
-            StreamParallelArgument::Other => self.reject(span, Rule::StreamParallelNotClosure),
+            StreamParallelArgument::Other => {
+                self.reject(span, LanguageRule::StreamParallelNotClosure)
+            }
             StreamParallelArgument::Closure { params, body } => {
                 if *params > 0 {
-                    self.reject(span, Rule::StreamParallelParameters);
+                    self.reject(span, LanguageRule::StreamParallelParameters);
                 }
                 self.enter(ScopeKind::StreamParallel, |this| {
                     for stmt in &body.stmts {
@@ -281,7 +288,7 @@ impl<'a> Checker<'a> {
         | StmtKind::Assign { value, .. } = &stmt.kind
             && lacks_else(value)
         {
-            self.reject(value.span, Rule::IfWithoutElse);
+            self.reject(value.span, LanguageRule::IfWithoutElse);
         }
         match &stmt.kind {
             StmtKind::Let { name, mutable, value, .. } => {
@@ -313,7 +320,7 @@ impl<'a> Checker<'a> {
                 if !is_block {
                     self.unsupported(stmt.span, &Construct::Shared);
                 } else if repeated {
-                    self.reject(stmt.span, Rule::SharedPlace);
+                    self.reject(stmt.span, LanguageRule::SharedPlace);
                 }
                 dims.iter().for_each(|len| self.shared_extent(len));
                 self.names.bind(name, Binding::Shared);
@@ -346,7 +353,7 @@ impl<'a> Checker<'a> {
             StmtKind::Expr(expr) => self.expr(expr),
             StmtKind::For(each) => {
                 if each.options.serial {
-                    self.reject(stmt.span, Rule::SerialInside);
+                    self.reject(stmt.span, LanguageRule::SerialInside);
                 }
                 self.serial_loop(each, stmt.span);
             }
@@ -362,10 +369,14 @@ impl<'a> Checker<'a> {
             StmtKind::Break { label, value } => {
                 self.optional_expr(value.as_ref());
                 match self.find_loop(label.as_deref()) {
-                    Some(ScopeKind::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
-                    Some(ScopeKind::ParallelLoop) => self.reject(stmt.span, Rule::BreakParallel),
+                    Some(ScopeKind::NdrangeLoop) => {
+                        self.reject(stmt.span, LanguageRule::BreakNdrange)
+                    }
+                    Some(ScopeKind::ParallelLoop) => {
+                        self.reject(stmt.span, LanguageRule::BreakParallel)
+                    }
                     None if label.is_none() => {
-                        self.reject(stmt.span, Rule::OutsideLoop("break"));
+                        self.reject(stmt.span, LanguageRule::OutsideLoop("break"));
                     }
                     // rustc reports unknown labels.
                     Some(_) | None => {}
@@ -373,7 +384,7 @@ impl<'a> Checker<'a> {
             }
             StmtKind::Continue { label } => {
                 if label.is_none() && self.innermost_loop().is_none() {
-                    self.reject(stmt.span, Rule::OutsideLoop("continue"));
+                    self.reject(stmt.span, LanguageRule::OutsideLoop("continue"));
                 }
             }
             StmtKind::Unreachable => {}
@@ -383,10 +394,10 @@ impl<'a> Checker<'a> {
                     self.kernel_return(stmt.span);
                 }
             }
-            StmtKind::Assert { cond, failure } => {
+            StmtKind::Assert { cond, report } => {
                 self.phase_only(stmt.span, || "`assert!`".to_owned());
                 self.expr(cond);
-                failure.args.iter().for_each(|(arg, _)| self.expr(arg));
+                report.args.iter().for_each(|(arg, _)| self.expr(arg));
             }
             StmtKind::Print { args, .. } => {
                 self.phase_only(stmt.span, || "`println!`".to_owned());
@@ -398,7 +409,7 @@ impl<'a> Checker<'a> {
 
     fn serial_loop(&mut self, each: &'a For, span: Span) {
         if each.options.block_size.is_some() {
-            self.reject(span, Rule::BlockSizeOfSerial);
+            self.reject(span, LanguageRule::BlockSizeOfSerial);
         }
         let is_space = each.dims.len() > 1 || each.options.is_space;
         let scope = if is_space { ScopeKind::NdrangeLoop } else { ScopeKind::Loop };
@@ -407,15 +418,15 @@ impl<'a> Checker<'a> {
 
     fn for_loop(&mut self, each: &'a For, span: Span, scope: ScopeKind) {
         if each.options.unroll.is_some() && scope == ScopeKind::ParallelLoop {
-            self.reject(span, Rule::UnrollParallel);
+            self.reject(span, LanguageRule::UnrollParallel);
         }
         if each.options.block_size.is_some_and(|size| !(1..=MAX_BLOCK_SIZE).contains(&size)) {
-            self.reject(span, Rule::BlockSize);
+            self.reject(span, LanguageRule::BlockSize);
         }
         // The macro makes nested loops of a parallel loop over more dimensions.
         let most = if scope == ScopeKind::ParallelLoop { 3 } else { MAX_RANK };
         if !(1..=most).contains(&each.dims.len()) {
-            self.reject(span, Rule::Dimensions);
+            self.reject(span, LanguageRule::Dimensions);
         }
         let is_parallel = scope == ScopeKind::ParallelLoop;
         let misplaced = std::mem::replace(&mut self.returns_are_misplaced, is_parallel);
@@ -425,11 +436,11 @@ impl<'a> Checker<'a> {
             if let Some(step) = &dim.step {
                 self.expr(step);
                 if matches!(&step.kind, ExprKind::Literal { text, .. } if text == "0") {
-                    self.reject(step.span, Rule::StepOfZero);
+                    self.reject(step.span, LanguageRule::StepOfZero);
                 }
             }
             if dim.inclusive && each.dims.len() > 1 {
-                self.reject(dim.end.span, Rule::InclusiveRange);
+                self.reject(dim.end.span, LanguageRule::InclusiveRange);
             }
         }
         self.returns_are_misplaced = misplaced;
@@ -491,10 +502,10 @@ impl<'a> Checker<'a> {
         let name = base.to_owned();
         match self.lookup(base) {
             Some(Binding::Tensor { writable: false }) => {
-                self.reject(span, Rule::WriteToShared(name));
+                self.reject(span, LanguageRule::WriteToShared(name));
             }
-            Some(Binding::Shape) => self.reject(span, Rule::AssignToShape(name)),
-            Some(Binding::PerThread) => self.reject(span, Rule::PerThread(name)),
+            Some(Binding::Shape) => self.reject(span, LanguageRule::AssignToShape(name)),
+            Some(Binding::PerThread) => self.reject(span, LanguageRule::PerThread(name)),
             Some(Binding::Local { .. } | Binding::Block) => {
                 self.unsupported(span, &Construct::AtomicTarget);
             }
@@ -505,8 +516,8 @@ impl<'a> Checker<'a> {
     fn expr(&mut self, expr: &'a Expr) {
         if self.depth == MAX_DEPTH {
             // Siblings may nest as deep; report one of them.
-            if self.rejections.last().is_none_or(|last| last.rule != Rule::TooDeep) {
-                self.reject(expr.span, Rule::TooDeep);
+            if self.violations.last().is_none_or(|last| last.rule != LanguageRule::TooDeep) {
+                self.reject(expr.span, LanguageRule::TooDeep);
             }
             return;
         }
@@ -521,16 +532,16 @@ impl<'a> Checker<'a> {
                 if let Some(suffix) = suffix
                     && scalar_suffix(suffix).is_none()
                 {
-                    self.reject(expr.span, Rule::LiteralType(suffix.clone()));
+                    self.reject(expr.span, LanguageRule::LiteralType(suffix.clone()));
                 }
             }
             ExprKind::Name(name) => {
                 let rule = match self.lookup(name) {
-                    Some(Binding::Tensor { .. }) => Rule::TensorAsValue,
-                    Some(Binding::Shape) => Rule::ShapeAsValue,
-                    Some(Binding::Block) => Rule::BlockAsValue,
-                    Some(Binding::Shared) => Rule::SharedAsValue,
-                    Some(Binding::PerThread) => Rule::PerThread,
+                    Some(Binding::Tensor { .. }) => LanguageRule::TensorAsValue,
+                    Some(Binding::Shape) => LanguageRule::ShapeAsValue,
+                    Some(Binding::Block) => LanguageRule::BlockAsValue,
+                    Some(Binding::Shared) => LanguageRule::SharedAsValue,
+                    Some(Binding::PerThread) => LanguageRule::PerThread,
                     Some(Binding::Local { .. }) | None => return,
                 };
                 self.reject(expr.span, rule(name.clone()));
@@ -576,7 +587,7 @@ impl<'a> Checker<'a> {
                     self.exprs(index);
                 }
                 Some(Binding::Block) => {
-                    self.reject(expr.span, Rule::BlockAsValue(base.clone()));
+                    self.reject(expr.span, LanguageRule::BlockAsValue(base.clone()));
                 }
                 Some(Binding::PerThread) => self.per_thread_read(base, index, expr.span),
                 Some(Binding::Local { .. } | Binding::Tensor { .. }) | None => {
@@ -637,7 +648,7 @@ impl<'a> Checker<'a> {
                 self.expr(value);
             }
             ExprKind::BlockFor(each) => {
-                self.reject(expr.span, Rule::BlockForPlace);
+                self.reject(expr.span, LanguageRule::BlockForPlace);
                 self.block_for(each, expr.span);
             }
             ExprKind::Phase(phase) => {
@@ -683,7 +694,7 @@ impl<'a> Checker<'a> {
 
     fn axis(&mut self, axis: Option<&'a Expr>, span: Span) {
         if !matches!(axis, Some(Expr { kind: ExprKind::Literal { .. } | ExprKind::Const(_), .. })) {
-            self.reject(span, Rule::ShapeAxis);
+            self.reject(span, LanguageRule::ShapeAxis);
         }
     }
 
@@ -738,10 +749,10 @@ impl<'a> Checker<'a> {
     }
 
     fn unsupported(&mut self, span: Span, construct: &Construct) {
-        self.reject(span, Rule::Unsupported(construct.clone()));
+        self.reject(span, LanguageRule::Unsupported(construct.clone()));
     }
 
-    fn reject(&mut self, span: Span, rule: Rule) {
-        self.rejections.push(Rejection { span, rule });
+    fn reject(&mut self, span: Span, rule: LanguageRule) {
+        self.violations.push(RuleViolation { span, rule });
     }
 }

@@ -2,7 +2,7 @@
 
 use quadrants_ir::types::Type;
 
-use crate::{misuse::Misuse, rule::Rejection, syntax::Span};
+use crate::{language_rule::RuleViolation, misuse::Misuse, syntax::Span};
 
 /// An error in translating a kernel to IR.
 ///
@@ -12,18 +12,21 @@ use crate::{misuse::Misuse, rule::Rejection, syntax::Span};
 #[non_exhaustive]
 pub enum Error {
     /// A syntax tree could not be serialized or deserialized.
-    #[error("the kernel's embedded syntax tree is unreadable: {source}")]
+    #[error(
+        "the kernel's embedded syntax tree is unreadable, which is a bug in quadrants (report it with the source of the \
+         kernel): {source}"
+    )]
     Tree {
         /// The serializer's error.
         source: postcard::Error,
     },
     /// The kernel breaks a rule of the language.
-    #[error("{function}: {}", list(.rejections))]
+    #[error("{function}: {}", list(.violations))]
     Rejected {
         /// The kernel or func that is lowered.
         function: String,
         /// All violations, in source order.
-        rejections: Vec<Rejection>,
+        violations: Vec<RuleViolation>,
     },
     /// A func calls itself, directly or through others.
     #[error("{function}: line {}: func `{func}` calls itself; recursion is not supported in kernels; help: use a loop", .span.line)]
@@ -37,7 +40,8 @@ pub enum Error {
     },
     /// Lowering computes another type than rustc inferred.
     #[error(
-        "{function}: line {}: `{name}` has type {rustc} in rustc and type {found} in lowering",
+        "{function}: line {}: `{name}` has type {rustc} in rustc and type {found} in the IR; help: this is a bug in \
+         quadrants, report it with the source of the kernel",
         .span.line
     )]
     TypeMismatch {
@@ -52,7 +56,7 @@ pub enum Error {
         /// The source location.
         span: Span,
     },
-    /// An operation is not defined for a type.
+    /// Kernels do not have an operation for a type, or a value exceeds a limit.
     #[error("{function}: line {}: {what}", .span.line)]
     Type {
         /// The kernel or func that is lowered.
@@ -62,8 +66,22 @@ pub enum Error {
         /// The source location.
         span: Span,
     },
+    /// The syntax tree has a type error that rustc or the builder should have found.
+    #[error(
+        "{function}: line {}: the IR cannot be built: {what}; help: this is a bug in quadrants, report it with the \
+         source of the kernel", .span.line
+    )]
+    Inconsistent {
+        /// The kernel or func that is lowered.
+        function: String,
+        /// The inconsistency.
+        what: String,
+        /// The source location.
+        span: Span,
+    },
     /// A name or table entry does not exist.
-    #[error("{function}: line {}: cannot find {what}", .span.line)]
+    #[error("{function}: line {}: the IR cannot be built, because {what} is missing; help: this is a bug in quadrants, report it with the \
+         source of the kernel", .span.line)]
     Unknown {
         /// The kernel or func that is lowered.
         function: String,
@@ -83,7 +101,10 @@ pub enum Error {
         span: Span,
     },
     /// The verifier rejects the finished IR.
-    #[error("{function}: the kernel's IR is invalid: {source}")]
+    #[error(
+        "{function}: the kernel's IR is invalid, which is a bug in quadrants (report it with the source of the kernel): \
+         {source}"
+    )]
     Invalid {
         /// The kernel.
         function: String,
@@ -92,7 +113,7 @@ pub enum Error {
     },
 }
 
-fn list(rejections: &[Rejection]) -> String {
-    let lines: Vec<String> = rejections.iter().map(ToString::to_string).collect();
+fn list(violations: &[RuleViolation]) -> String {
+    let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     lines.join("; ")
 }

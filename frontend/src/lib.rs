@@ -6,16 +6,16 @@ mod builtins;
 mod check;
 mod encoding;
 mod error;
+mod function_unit;
+mod language_rule;
 mod literal;
 mod lower;
 mod misuse;
 mod operands;
 mod races;
 mod resolve;
-mod rule;
 mod symbol_table;
 pub mod syntax;
-mod unit;
 mod visit;
 
 pub use builtins::{
@@ -23,13 +23,13 @@ pub use builtins::{
 };
 pub use check::{check, check_with};
 pub use error::Error;
+pub use language_rule::{LanguageRule, MACROS, NotCombined, RuleViolation};
 pub use lower::{lower, lower_checked};
 pub use operands::{Operator, Projection, Root, operators};
 pub use quadrants_ir::{
     source::{Callee, EmittedSource},
     types::name_number,
 };
-pub use rule::{NotCombined, Rejection, Rule};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

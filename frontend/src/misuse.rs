@@ -7,7 +7,7 @@ use quadrants_ir::{ScalarType, types::Type};
 #[non_exhaustive]
 pub enum Misuse {
     /// A value of another builder.
-    #[error("the value belongs to another kernel builder")]
+    #[error("the value belongs to another kernel builder; use values of one builder")]
     ForeignValue,
     /// A value used after the block that computed it.
     #[error(
@@ -23,7 +23,7 @@ pub enum Misuse {
         found: ScalarType,
     },
     /// An operation that is not defined for a type.
-    #[error("`{operation}` is not defined for {ty}")]
+    #[error("`{operation}` is not defined for {ty}; convert the value with `cast`")]
     Undefined {
         /// The operation.
         operation: &'static str,
@@ -41,7 +41,9 @@ pub enum Misuse {
         found: usize,
     },
     /// A wrong number of indices.
-    #[error("the tensor has {expected} dimensions, not {found}")]
+    #[error(
+        "the tensor has {expected} dimensions, but {found} indices were given; give one index per dimension"
+    )]
     Rank {
         /// The tensor's dimensions.
         expected: u8,
@@ -55,7 +57,7 @@ pub enum Misuse {
         what: String,
     },
     /// A part that does not exist.
-    #[error("{ty} has no part `{part}`")]
+    #[error("{ty} has no part `{part}`; use the name of a field, or the number of an element")]
     Part {
         /// The type.
         ty: Type,
@@ -63,7 +65,7 @@ pub enum Misuse {
         part: String,
     },
     /// An aggregate used as a scalar.
-    #[error("{ty} is an aggregate; read or write one of its parts")]
+    #[error("{ty} has several parts; read or write one of its parts")]
     Parts {
         /// The type.
         ty: Type,
@@ -75,7 +77,9 @@ pub enum Misuse {
         rank: u8,
     },
     /// An axis that does not exist.
-    #[error("the tensor has {rank} dimensions, so axis {axis} does not exist")]
+    #[error(
+        "the tensor has {rank} dimensions, so axis {axis} does not exist; axes are counted from 0"
+    )]
     Axis {
         /// The axis.
         axis: u8,
@@ -89,7 +93,7 @@ pub enum Misuse {
         name: String,
     },
     /// Two parameters with the same name.
-    #[error("the kernel already has a parameter `{name}`")]
+    #[error("the kernel already has a parameter `{name}`; choose another name")]
     DuplicateParam {
         /// The name.
         name: String,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use quadrants_ir::{
     AtomicOp, BinaryOp, CollectiveOp, Options, UnaryOp,
     abi::ASSERT_VALUES,
-    format::{Argument, Format, FormatPiece, Notation},
+    format::{Format, FormatArgument, FormatPiece, Notation},
 };
 
 /// An index into the type table of an [`EmittedSource`](crate::EmittedSource).
@@ -223,7 +223,7 @@ pub enum StmtKind {
         /// The condition.
         cond: Expr,
         /// What it reports if the condition is false.
-        failure: Failure,
+        report: AssertionReport,
     },
     /// `println!("x = {x}")`
     Print {
@@ -238,7 +238,7 @@ pub enum StmtKind {
 
 /// What an assertion reports.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Failure {
+pub struct AssertionReport {
     /// The text, or that of the condition. Empty for a comparison without a text.
     pub message: Format,
     /// For `assert_eq!` and `assert_ne!`: whether the operands must be equal. They are the arguments after those of the
@@ -248,7 +248,7 @@ pub struct Failure {
     pub args: Vec<(Expr, TypeIx)>,
 }
 
-impl From<&str> for Failure {
+impl From<&str> for AssertionReport {
     fn from(message: &str) -> Self {
         Self { message: Format::text(message), ..Self::default() }
     }

@@ -109,9 +109,9 @@ macro_rules! walk {
                 | StmtKind::LetPattern { value, .. }
                 | StmtKind::Expr(value)
                 | StmtKind::Reduce { value, .. } => visit($Node::Expr(value)),
-                StmtKind::Assert { cond, failure } => {
+                StmtKind::Assert { cond, report } => {
                     visit($Node::Expr(cond));
-                    let args = & $($mut)? failure.args;
+                    let args = & $($mut)? report.args;
                     args.into_iter().for_each(|(arg, _)| visit($Node::Expr(arg)));
                 }
                 StmtKind::Print { args, .. } => {

@@ -24,7 +24,7 @@ pub enum FormatPiece {
         /// The position of the argument.
         at: u32,
         /// How it is written.
-        spec: Spec,
+        spec: FormatSpec,
     },
     /// The name of an enum's variant, by the position of its discriminant.
     Variant {
@@ -37,7 +37,7 @@ pub enum FormatPiece {
 
 /// How a value is written: `{:[[fill]align][+][#][0][width][.precision][type]}`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct Spec {
+pub struct FormatSpec {
     /// The character that fills up the width, and on which side of the value it is.
     pub align: Option<(char, Align)>,
     /// `+`
@@ -89,7 +89,7 @@ pub enum Notation {
 
 /// The argument that a value of a format string names.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Argument {
+pub enum FormatArgument {
     /// `{}`: the next one, or `{0}`.
     Position(usize),
     /// `{name}`
@@ -110,7 +110,7 @@ impl Format {
     /// What kernels do not support in the text, or what is wrong in it.
     pub fn parse(
         text: &str,
-        mut position: impl FnMut(Argument) -> Result<usize, String>,
+        mut position: impl FnMut(FormatArgument) -> Result<usize, String>,
     ) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let (mut literal, mut next, mut rest) = (String::new(), 0, text);
@@ -132,14 +132,14 @@ impl Format {
             let argument = match name.trim() {
                 "" => {
                     next += 1;
-                    Argument::Position(next - 1)
+                    FormatArgument::Position(next - 1)
                 }
                 name => match name.parse() {
-                    Ok(at) => Argument::Position(at),
-                    Err(_) => Argument::Name(name.to_owned()),
+                    Ok(at) => FormatArgument::Position(at),
+                    Err(_) => FormatArgument::Name(name.to_owned()),
                 },
             };
-            let spec = Spec::parse(spec.trim_end())
+            let spec = FormatSpec::parse(spec.trim_end())
                 .ok_or_else(|| format!("`{{{inside}}}` is not supported in kernels; they have `{{}}`, `{{name}}`, `{{0}}`, and after a `:` fill, alignment, `+`, `#`, `0`, width, precision and one of `?`, `x`, `X`, `b`, `o`, `e`, `E`"))?;
             if !literal.is_empty() {
                 pieces.push(FormatPiece::Text(std::mem::take(&mut literal)));
@@ -162,7 +162,7 @@ impl Format {
     /// A format that is the argument at a position, written as by `{:?}`.
     #[must_use]
     pub fn debug(at: u32) -> Self {
-        let spec = Spec { notation: Notation::Debug, ..Spec::default() };
+        let spec = FormatSpec { notation: Notation::Debug, ..FormatSpec::default() };
         Self { pieces: vec![FormatPiece::Value { at, spec }] }
     }
 
@@ -197,7 +197,7 @@ impl std::fmt::Display for Format {
                 FormatPiece::Text(text) => {
                     f.write_str(&text.replace('{', "{{").replace('}', "}}"))?
                 }
-                FormatPiece::Value { at, spec } if *spec == Spec::default() => {
+                FormatPiece::Value { at, spec } if *spec == FormatSpec::default() => {
                     write!(f, "{{{at}}}")?
                 }
                 FormatPiece::Value { at, spec } => write!(f, "{{{at}:{spec}}}")?,
@@ -208,7 +208,7 @@ impl std::fmt::Display for Format {
     }
 }
 
-impl std::fmt::Display for Spec {
+impl std::fmt::Display for FormatSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some((fill, align)) = self.align {
             let sign = match align {
@@ -240,7 +240,7 @@ impl std::fmt::Display for Spec {
     }
 }
 
-impl Spec {
+impl FormatSpec {
     /// Parses what follows the `:`; none if it is not supported.
     fn parse(text: &str) -> Option<Self> {
         let align = |sign: char| match sign {
@@ -366,7 +366,7 @@ macro_rules! with_flags {
     }};
 }
 
-impl Spec {
+impl FormatSpec {
     fn of_bool(self, value: bool) -> String {
         // Neither zeros nor a sign apply to text.
         match self.precision {
@@ -415,10 +415,10 @@ impl Spec {
 mod tests {
     use super::*;
 
-    fn position(argument: Argument) -> Result<usize, String> {
+    fn position(argument: FormatArgument) -> Result<usize, String> {
         match argument {
-            Argument::Position(at) => Ok(at),
-            Argument::Name(name) => Err(name),
+            FormatArgument::Position(at) => Ok(at),
+            FormatArgument::Name(name) => Err(name),
         }
     }
 

@@ -28,19 +28,25 @@ pub struct SimImage {
 #[non_exhaustive]
 pub enum ImageError {
     /// The bytes do not begin with the magic number of an image.
-    #[error("this is not a simulator image")]
+    #[error(
+        "this is not a simulator image; help: use an image that the compiler of the simulator made"
+    )]
     NotAnImage,
     /// The image has another format version.
-    #[error("the simulator image has version {found}, but this build reads version {VERSION}")]
+    #[error(
+        "the simulator image has version {found}, but this build reads version {VERSION}; help: compile it again"
+    )]
     Version {
         /// The version of the image.
         found: u32,
     },
     /// The bytes after the header do not decode to a kernel.
-    #[error("the simulator image is damaged: {0}")]
+    #[error("the simulator image is damaged and must be compiled again: {0}")]
     Damaged(#[from] postcard::Error),
     /// The kernel breaks a rule of the IR.
-    #[error("the simulator image holds an invalid kernel: {0}")]
+    #[error(
+        "the kernel of the simulator image is invalid, which is a bug in quadrants (report it with the kernel): {0}"
+    )]
     Invalid(#[from] VerifyError),
 }
 

@@ -32,21 +32,21 @@ pub enum OffloadError {
 }
 
 /// A future task.
-struct Item<'k> {
+struct TopLevelItem<'k> {
     region_block: RegionBlockId,
-    kind: ItemKind<'k>,
+    kind: TopLevelItemKind<'k>,
     reach: Reach,
     defines: Vec<LocalId>,
 }
 
-impl Item<'_> {
+impl TopLevelItem<'_> {
     /// Whether the task needs a local's value, or changes it.
     fn uses(&self, local: LocalId) -> bool {
         self.reach.locals[local.index()] || self.reach.combined[local.index()]
     }
 }
 
-enum ItemKind<'k> {
+enum TopLevelItemKind<'k> {
     Serial { block: BlockId, stmts: Vec<Stmt> },
     Loop(&'k ParallelFor, Option<SiteId>),
     Blocks(&'k BlockFor, Option<SiteId>),
@@ -61,7 +61,7 @@ struct Offloader<'k> {
     /// All top-level locals, in the order of their definitions.
     order: Vec<LocalId>,
     temps: Vec<Option<TempId>>,
-    items: Vec<Item<'k>>,
+    items: Vec<TopLevelItem<'k>>,
     out: Offloaded,
 }
 
@@ -109,11 +109,11 @@ impl<'k> Offloader<'k> {
                 TopStmt::Serial(block) => self.collect_serial(*block, region_block),
                 TopStmt::ParallelFor(each) => {
                     let (reach, bounds_site) = self.collect_loop(&each.dims, each.body, each.line);
-                    self.push(region_block, ItemKind::Loop(each, bounds_site), reach);
+                    self.push(region_block, TopLevelItemKind::Loop(each, bounds_site), reach);
                 }
                 TopStmt::BlockFor(each) => {
                     let (reach, bounds_site) = self.collect_loop(&each.dims, each.body, each.line);
-                    self.push(region_block, ItemKind::Blocks(each, bounds_site), reach);
+                    self.push(region_block, TopLevelItemKind::Blocks(each, bounds_site), reach);
                 }
                 TopStmt::RegionBlock { region_block, body } => self.collect(body, *region_block),
                 TopStmt::Return(values) => self.collect_return(values),
@@ -143,8 +143,8 @@ impl<'k> Offloader<'k> {
             self.out.blocks[block].stmts.clear();
             return;
         }
-        let kind = ItemKind::Serial { block, stmts: rest };
-        self.items.push(Item { region_block, kind, reach, defines });
+        let kind = TopLevelItemKind::Serial { block, stmts: rest };
+        self.items.push(TopLevelItem { region_block, kind, reach, defines });
     }
 
     /// The nodes that a loop uses, and a new site for its bounds if only the device can evaluate them.
@@ -194,7 +194,7 @@ impl<'k> Offloader<'k> {
         let sets = values.iter().zip(0..).map(|(value, at)| Stmt::SetResult { at, value: *value });
         let sets: Vec<Stmt> = sets.collect();
         // A kernel with such blocks has no `Return`, so the previous item is in none either.
-        if let Some(Item { kind: ItemKind::Serial { stmts, .. }, reach, .. }) =
+        if let Some(TopLevelItem { kind: TopLevelItemKind::Serial { stmts, .. }, reach, .. }) =
             self.items.last_mut()
         {
             sets.iter().for_each(|set| self.nodes.reach_stmt(set, reach));
@@ -204,11 +204,11 @@ impl<'k> Offloader<'k> {
         let mut reach = Reach::new(self.nodes);
         sets.iter().for_each(|set| self.nodes.reach_stmt(set, &mut reach));
         let block = self.out.blocks.push(Block::default());
-        self.push(RegionBlockId::NONE, ItemKind::Serial { block, stmts: sets }, reach);
+        self.push(RegionBlockId::NONE, TopLevelItemKind::Serial { block, stmts: sets }, reach);
     }
 
-    fn push(&mut self, region_block: RegionBlockId, kind: ItemKind<'k>, reach: Reach) {
-        self.items.push(Item { region_block, kind, reach, defines: Vec::new() });
+    fn push(&mut self, region_block: RegionBlockId, kind: TopLevelItemKind<'k>, reach: Reach) {
+        self.items.push(TopLevelItem { region_block, kind, reach, defines: Vec::new() });
     }
 
     fn is_host_value(&self, value: ExprId) -> bool {
@@ -250,20 +250,20 @@ impl<'k> Offloader<'k> {
         let item = &mut self.items[at];
         let mut line = item.reach.line;
         let (kind, body) = match &mut item.kind {
-            ItemKind::Serial { block, stmts } => {
+            TopLevelItemKind::Serial { block, stmts } => {
                 stmts.splice(0..0, zeros);
                 stmts.extend(sets);
                 self.out.blocks[*block].stmts = std::mem::take(stmts);
                 (TaskKind::Serial, *block)
             }
-            ItemKind::Loop(parallel, bounds_site) => {
+            TopLevelItemKind::Loop(parallel, bounds_site) => {
                 line = parallel.line;
                 combine_into_temps(&mut self.out, &self.temps, parallel.body);
                 let dims = parallel.dims.clone();
                 let (bounds_site, block_size) = (*bounds_site, parallel.block_size);
                 (TaskKind::RangeFor { dims, bounds_site, block_size }, parallel.body)
             }
-            ItemKind::Blocks(each, bounds_site) => {
+            TopLevelItemKind::Blocks(each, bounds_site) => {
                 line = each.line;
                 let (dims, threads) = (each.dims.clone(), each.threads);
                 (TaskKind::BlockFor { dims, bounds_site: *bounds_site, threads }, each.body)
@@ -320,7 +320,9 @@ impl<'k> Offloader<'k> {
     /// Initializes the temporaries of a serial item with zero if an assertion may end the task early. Later items read
     /// them in any case, for example as bounds.
     fn zeros(&mut self, at: usize) -> Vec<Stmt> {
-        let ItemKind::Serial { stmts, .. } = &self.items[at].kind else { return Vec::new() };
+        let TopLevelItemKind::Serial { stmts, .. } = &self.items[at].kind else {
+            return Vec::new();
+        };
         if !stmts.iter().any(|stmt| self.may_end(stmt)) {
             return Vec::new();
         }

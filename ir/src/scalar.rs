@@ -59,9 +59,9 @@ impl ScalarType {
         matches!(self, Self::I32 | Self::I64 | Self::U32 | Self::U64)
     }
 
-    /// Whether it is a signed integer type with arithmetic.
+    /// Whether it is a signed integer type with arithmetic: `i32` or `i64`, not a [narrow](Self::is_narrow) type.
     #[must_use]
-    pub const fn is_signed_int(self) -> bool {
+    pub const fn is_wide_signed_int(self) -> bool {
         matches!(self, Self::I32 | Self::I64)
     }
 

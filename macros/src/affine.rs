@@ -22,19 +22,19 @@ const MAX_ACCESSES: usize = 16;
 /// A tensor of a loop, with its accesses.
 pub(crate) struct AffineTensor {
     pub(crate) name: Ident,
-    accesses: Vec<Vec<Axis>>,
+    accesses: Vec<Vec<AxisIndex>>,
 }
 
 /// An index along one axis: `((base + before) as usize) + after`.
 #[derive(Clone, PartialEq)]
-struct Axis {
-    base: Base,
+struct AxisIndex {
+    base: IndexBase,
     before: i64,
     after: i64,
 }
 
 #[derive(Clone, PartialEq)]
-enum Base {
+enum IndexBase {
     /// A variable of the loop, by its position.
     Variable(usize),
     /// A value that is the same in all iterations.
@@ -43,7 +43,7 @@ enum Base {
 }
 
 /// What a loop does with the tensors in scope.
-struct Accesses<'a> {
+struct AffineAccesses<'a> {
     variables: &'a [Ident],
     found: Vec<AffineTensor>,
     /// The names that the body binds or assigns.
@@ -60,15 +60,15 @@ pub(crate) fn affine_tensors(
     is_tensor: &dyn Fn(&Ident) -> bool,
 ) -> Vec<AffineTensor> {
     let (found, changed, used) = Default::default();
-    let mut accesses = Accesses { variables, found, changed, used, is_tensor };
+    let mut accesses = AffineAccesses { variables, found, changed, used, is_tensor };
     accesses.visit_block(body);
-    let Accesses { mut found, changed, used, .. } = accesses;
+    let AffineAccesses { mut found, changed, used, .. } = accesses;
     if variables.iter().any(|variable| changed.contains(variable)) {
         return Vec::new();
     }
-    let is_fixed = |axis: &Axis| match &axis.base {
-        Base::Name(name) => !changed.contains(name),
-        Base::Variable(_) | Base::Zero => true,
+    let is_fixed = |axis: &AxisIndex| match &axis.base {
+        IndexBase::Name(name) => !changed.contains(name),
+        IndexBase::Variable(_) | IndexBase::Zero => true,
     };
     found.retain(|tensor| {
         !used.contains(&tensor.name)
@@ -90,13 +90,13 @@ impl AffineTensor {
     ) -> TokenStream {
         let name = &self.name;
         let accesses = self.accesses.iter().map(|axes| {
-            let axes = axes.iter().map(|Axis { base, before, after }| match base {
-                Base::Variable(at) => {
+            let axes = axes.iter().map(|AxisIndex { base, before, after }| match base {
+                IndexBase::Variable(at) => {
                     let (begin, end) = &bounds[*at];
                     quote!(#support::indices_of(#begin, #end, #before, #after))
                 }
-                Base::Name(at) => quote!(#support::index_of(#at, #before, #after)),
-                Base::Zero => quote!(#support::index_of(0_i64, #before, #after)),
+                IndexBase::Name(at) => quote!(#support::index_of(#at, #before, #after)),
+                IndexBase::Zero => quote!(#support::index_of(0_i64, #before, #after)),
             });
             quote!(&[#(#axes),*])
         });
@@ -106,8 +106,8 @@ impl AffineTensor {
     }
 }
 
-impl Accesses<'_> {
-    fn access(&self, index: &Expr) -> Option<Vec<Axis>> {
+impl AffineAccesses<'_> {
+    fn access(&self, index: &Expr) -> Option<Vec<AxisIndex>> {
         match unparenthesized(index) {
             Expr::Array(array) => array.elems.iter().map(|at| self.axis(at)).collect(),
             // A name may also be that of an array of indices.
@@ -120,13 +120,13 @@ impl Accesses<'_> {
         }
     }
 
-    fn axis(&self, index: &Expr) -> Option<Axis> {
+    fn axis(&self, index: &Expr) -> Option<AxisIndex> {
         match unparenthesized(index) {
             Expr::Cast(ExprCast { expr, ty, .. }) if matches!(&**ty, syn::Type::Path(path) if path.path.is_ident("usize")) =>
             {
                 // What was added before the conversion may wrap in the smaller type.
-                let Axis { base, before: 0, after } = self.axis(expr)? else { return None };
-                Some(Axis { base, before: after, after: 0 })
+                let AxisIndex { base, before: 0, after } = self.axis(expr)? else { return None };
+                Some(AxisIndex { base, before: after, after: 0 })
             }
             Expr::Binary(ExprBinary { left, op, right, .. }) => {
                 let (axis, by) = match (op, literal(left), literal(right)) {
@@ -135,16 +135,18 @@ impl Accesses<'_> {
                     (BinOp::Sub(_), None, Some(by)) => (self.axis(left)?, by.checked_neg()?),
                     _ => return None,
                 };
-                Some(Axis { after: axis.after.checked_add(by)?, ..axis })
+                Some(AxisIndex { after: axis.after.checked_add(by)?, ..axis })
             }
-            at @ Expr::Lit(_) => Some(Axis { base: Base::Zero, before: 0, after: literal(at)? }),
+            at @ Expr::Lit(_) => {
+                Some(AxisIndex { base: IndexBase::Zero, before: 0, after: literal(at)? })
+            }
             Expr::Path(path) => {
                 let name = path.path.get_ident()?;
                 let base = match self.variables.iter().position(|variable| variable == name) {
-                    Some(at) => Base::Variable(at),
-                    None => Base::Name(name.clone()),
+                    Some(at) => IndexBase::Variable(at),
+                    None => IndexBase::Name(name.clone()),
                 };
-                Some(Axis { base, before: 0, after: 0 })
+                Some(AxisIndex { base, before: 0, after: 0 })
             }
             _ => None,
         }
@@ -179,7 +181,7 @@ fn root(mut place: &Expr) -> Option<&Ident> {
     }
 }
 
-impl<'e> Visit<'e> for Accesses<'_> {
+impl<'e> Visit<'e> for AffineAccesses<'_> {
     fn visit_expr(&mut self, expr: &'e Expr) {
         match expr {
             Expr::Index(ExprIndex { expr: array, index, .. }) => {
@@ -233,8 +235,8 @@ impl<'e> Visit<'e> for Accesses<'_> {
     }
 }
 
-impl Accesses<'_> {
-    fn add(&mut self, name: &Ident, access: Vec<Axis>) {
+impl AffineAccesses<'_> {
+    fn add(&mut self, name: &Ident, access: Vec<AxisIndex>) {
         match self.found.iter_mut().find(|tensor| tensor.name == *name) {
             Some(tensor) if tensor.accesses.contains(&access) => {}
             Some(tensor) => tensor.accesses.push(access),

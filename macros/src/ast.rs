@@ -11,7 +11,7 @@ mod visit;
 pub(crate) use self::{
     calls::*,
     exprs::*,
-    invocation::{Assert, Checks, Expected, Invocation, Text, is_invocation},
+    invocation::{AssertCall, AssertCheck, ExpectedType, FormatText, Invocation, is_invocation},
     loops::*,
     patterns::alternatives,
     visit::*,

@@ -82,7 +82,10 @@ pub(crate) fn parse(kind: FunctionKind, arguments: TokenStream) -> syn::Result<A
     }
     if options.strict && options.fast_math {
         let call_site = proc_macro2::Span::call_site();
-        return Err(syn::Error::new(call_site, "`strict` and `fast_math` exclude each other"));
+        return Err(syn::Error::new(
+            call_site,
+            "`strict` and `fast_math` exclude each other; leave one of them out",
+        ));
     }
     Ok(Attribute { options, paths: Paths::new(&krate) })
 }

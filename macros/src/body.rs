@@ -4,11 +4,11 @@
 //! Parallel loops become closures over index ranges. They capture by value and rebind what they use, so that pointers
 //! and extents stay in registers.
 
-mod channels;
 mod cost;
 mod jumps;
 mod loops;
 mod scope;
+mod short_axes;
 mod strips;
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream};
@@ -20,18 +20,18 @@ use crate::{
         grid_rank, has_loop, has_parallel_branch, is_block_for, is_serial, is_stream_parallel,
         pattern_names, unparenthesized,
     },
-    rewrite::{Typing, closure_parameter},
+    rewrite::{SiteTypes, closure_parameter},
     signature::Param,
     spans,
     tokens::internal,
 };
 
 use cost::weight;
-use scope::Scope;
+use scope::BodyScope;
 
 /// The state while the body of a kernel is made.
-pub(crate) struct Body<'a> {
-    scope: Scope<'a>,
+pub(crate) struct CpuBody<'a> {
+    scope: BodyScope<'a>,
     /// The variables for the `stream_parallel` blocks so far.
     blocks: Vec<Ident>,
     /// The cost of all parallel loops so far.
@@ -44,14 +44,14 @@ pub(crate) struct Body<'a> {
     interior_words: usize,
 }
 
-impl<'a> Body<'a> {
+impl<'a> CpuBody<'a> {
     pub(crate) fn new(
         support: &'a TokenStream,
         params: &[Param],
         strict: bool,
-        typing: Typing<'a>,
+        typing: SiteTypes<'a>,
     ) -> Self {
-        let scope = Scope::new(support, params, typing);
+        let scope = BodyScope::new(support, params, typing);
         Self { scope, blocks: Vec::new(), weight: 0, strict, loops: Vec::new(), interior_words: 0 }
     }
 

@@ -5,9 +5,9 @@
 //! local is only marked if the loop does not use it otherwise. For all other assignments the rules of the language
 //! report that the local is declared outside of the loop.
 
-mod components;
 mod effects;
 mod fission;
+mod parts;
 mod selection;
 mod statement;
 mod unrolled;
@@ -21,8 +21,8 @@ use syn::{
 };
 
 use self::{
-    components::Components,
-    statement::{Rewritten, Statement},
+    parts::UsedParts,
+    statement::{CombiningForm, CombiningStmt},
 };
 use crate::{
     ast::{loop_bindings, unparenthesized},
@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// A marked statement.
-pub(crate) struct Combination<'a> {
+pub(crate) struct MarkedCombination<'a> {
     pub(crate) local: Ident,
     pub(crate) op: AtomicOp,
     /// Whether the value is subtracted.
@@ -41,12 +41,12 @@ pub(crate) struct Combination<'a> {
 }
 
 /// What a marked statement combines; `None` for other expressions.
-pub(crate) fn combination(expr: &mut Expr) -> Option<Combination<'_>> {
+pub(crate) fn combination(expr: &mut Expr) -> Option<MarkedCombination<'_>> {
     match expr {
         Expr::Binary(binary) if combines(&binary.attrs) => {
             let (op, subtracts) = operation(&binary.op)?;
             let local = name(&binary.left)?.clone();
-            Some(Combination { local, op, subtracts, value: &mut binary.right })
+            Some(MarkedCombination { local, op, subtracts, value: &mut binary.right })
         }
         Expr::Assign(assign) if combines(&assign.attrs) => {
             let Expr::MethodCall(call) = &mut *assign.right else { return None };
@@ -55,7 +55,7 @@ pub(crate) fn combination(expr: &mut Expr) -> Option<Combination<'_>> {
                 true => call.args.first_mut()?,
                 false => &mut *call.receiver,
             };
-            Some(Combination { local, op, subtracts: false, value })
+            Some(MarkedCombination { local, op, subtracts: false, value })
         }
         Expr::If(branch) if combines(&branch.attrs) => {
             let Expr::Binary(binary) = &mut *branch.cond else { return None };
@@ -64,7 +64,7 @@ pub(crate) fn combination(expr: &mut Expr) -> Option<Combination<'_>> {
                 BinOp::Lt(_) => AtomicOp::Min,
                 _ => AtomicOp::Max,
             };
-            Some(Combination { local, op, subtracts: false, value: &mut binary.left })
+            Some(MarkedCombination { local, op, subtracts: false, value: &mut binary.left })
         }
         _ => None,
     }
@@ -90,7 +90,7 @@ pub(crate) fn combinations(body: &syn::Block) -> Vec<(Ident, AtomicOp)> {
 
 /// The statements around a loop that combines into locals.
 #[derive(Default)]
-pub(crate) struct Around {
+pub(crate) struct SurroundingStmts {
     pub(crate) before: Vec<Stmt>,
     pub(crate) after: Vec<Stmt>,
 }
@@ -103,8 +103,8 @@ pub(crate) fn mark(
     outside: &[Ident],
     writable: &[Ident],
     number: usize,
-) -> Around {
-    let mut around = Around::default();
+) -> SurroundingStmts {
+    let mut around = SurroundingStmts::default();
     if let Some(choices) = fission::split(each, outside, writable, number) {
         if !choices.after.is_empty() {
             return choices;
@@ -114,7 +114,7 @@ pub(crate) fn mark(
         return selection;
     }
     let bound = loop_bindings(each);
-    let mut loops = Marked { each, writable, number, around };
+    let mut loops = LoopMarker { each, writable, number, around };
     for local in outside.iter().filter(|local| !bound.contains(local)) {
         if !loops.local(local) {
             loops.components(local);
@@ -124,14 +124,14 @@ pub(crate) fn mark(
 }
 
 /// A loop whose statements are marked.
-struct Marked<'a> {
+struct LoopMarker<'a> {
     each: &'a mut ExprForLoop,
     writable: &'a [Ident],
     number: usize,
-    around: Around,
+    around: SurroundingStmts,
 }
 
-impl Marked<'_> {
+impl LoopMarker<'_> {
     /// Marks the statements that combine into a local; false, and nothing is changed, if the loop has other uses of it,
     /// or none.
     fn local(&mut self, local: &Ident) -> bool {
@@ -149,7 +149,7 @@ impl Marked<'_> {
             true => Ident::new(&format!("__best{number}_{}", local.unraw()), at),
             false => local.clone(),
         };
-        Marker { local, writable, into: &into }.visit_block_mut(&mut each.body);
+        StmtMarker { local, writable, into: &into }.visit_block_mut(&mut each.body);
         if uses.conditional {
             around.before.push(syn::parse_quote_spanned!(at=> let mut #into = #local;));
             // A comparison, as the author wrote: NaN stays.
@@ -180,7 +180,7 @@ impl Marked<'_> {
     /// As [`components`](Self::components), for parts that are the same in all iterations of inner loops. False, and
     /// nothing is changed, if there are others.
     fn constant_components(&mut self, local: &Ident) -> bool {
-        let Some(parts) = Components::of(self.each, local, self.number) else { return false };
+        let Some(parts) = UsedParts::of(self.each, local, self.number) else { return false };
         let original = self.each.body.clone();
         let (before, after) = (self.around.before.len(), self.around.after.len());
         parts.replace(&mut self.each.body);
@@ -214,8 +214,8 @@ struct LocalUses<'a> {
 
 impl VisitMut for LocalUses<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        if let Some(found) = Statement::of(expr, self.local, self.writable) {
-            let conditional = matches!(found.form, Rewritten::Choice(_));
+        if let Some(found) = CombiningStmt::of(expr, self.local, self.writable) {
+            let conditional = matches!(found.form, CombiningForm::Choice(_));
             self.mixed |= self.op.is_some_and(|known| known != found.op);
             self.mixed |= self.op.is_some() && self.conditional != conditional;
             self.op = Some(found.op);
@@ -229,21 +229,23 @@ impl VisitMut for LocalUses<'_> {
 }
 
 /// Marks the statements that combine into a local, in their simplest forms.
-struct Marker<'a> {
+struct StmtMarker<'a> {
     local: &'a Ident,
     writable: &'a [Ident],
     into: &'a Ident,
 }
 
-impl VisitMut for Marker<'_> {
+impl VisitMut for StmtMarker<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        if let Some(Statement { op, form, .. }) = Statement::of(expr, self.local, self.writable) {
+        if let Some(CombiningStmt { op, form, .. }) =
+            CombiningStmt::of(expr, self.local, self.writable)
+        {
             let at = Span::mixed_site().located_at(spans::first(expr));
             match form {
-                Rewritten::Choice(value) => *expr = marked_choice(at, self.into, op, &value),
+                CombiningForm::Choice(value) => *expr = marked_choice(at, self.into, op, &value),
                 // Its statements are marked next.
-                Rewritten::Several(block) => *expr = block,
-                Rewritten::One(simple) => {
+                CombiningForm::Several(block) => *expr = block,
+                CombiningForm::One(simple) => {
                     *expr = simple;
                     let mark = Ident::new(COMBINATION, at);
                     let attributes = match expr {

@@ -20,8 +20,8 @@ use syn::{
 
 use crate::{
     ast::{
-        Assert, Checks, Invocation, alternatives, collective_of, has_parallel_branch, is_block_for,
-        is_constant_pattern, is_invocation, is_of_type, is_serial, is_simple_place,
+        AssertCall, AssertCheck, Invocation, alternatives, collective_of, has_parallel_branch,
+        is_block_for, is_constant_pattern, is_invocation, is_of_type, is_serial, is_simple_place,
         is_stream_parallel, is_type_name, operand, pattern_names, phase_of, unparenthesized,
     },
     combine, spans,
@@ -32,14 +32,14 @@ pub(crate) use params::bind_patterns;
 
 /// Rewrites the body of a kernel; `writable` are its `&mut` parameters.
 pub(crate) fn kernel_body(writable: &[Ident], body: &mut syn::Block) {
-    Macros.visit_block_mut(body);
+    MacroDesugar.visit_block_mut(body);
     Desugar.top_stmts(&mut body.stmts);
     combine_into_locals(&mut body.stmts, Vec::new(), writable, &mut 0);
 }
 
 /// Rewrites the body of a func.
 pub(crate) fn func_body(body: &mut syn::Block) {
-    Macros.visit_block_mut(body);
+    MacroDesugar.visit_block_mut(body);
     Desugar.visit_block_mut(body);
 }
 
@@ -229,9 +229,9 @@ fn combine_in_branches(expr: &mut Expr, locals: &[Ident], writable: &[Ident], lo
 }
 
 /// Rewrites macros. Before everything else, so that what looks for names and calls sees those in their arguments.
-struct Macros;
+struct MacroDesugar;
 
-impl VisitMut for Macros {
+impl VisitMut for MacroDesugar {
     fn visit_block_mut(&mut self, block: &mut syn::Block) {
         block.stmts.retain(|stmt| !matches!(stmt, Stmt::Expr(value, _) if is_unit(value)));
         visit_mut::visit_block_mut(self, block);
@@ -455,10 +455,10 @@ fn failure(call: &syn::Macro, name: &str) -> Option<Expr> {
 /// `assert_eq!(a, b)` as `{ let x = a; let y = b; assert_eq!(x, y); }`, so that the operands are evaluated once.
 /// `None` if they are names already, and for wrong arguments.
 fn named_operands(call: &syn::Macro) -> Option<Expr> {
-    let Invocation::Assert(Assert { checks, message }) = Invocation::of(call)?.ok()? else {
+    let Invocation::Assert(AssertCall { checks, message }) = Invocation::of(call)?.ok()? else {
         return None;
     };
-    let Checks::Comparison { equal, operands: [left, right] } = checks else { return None };
+    let AssertCheck::Comparison { equal, operands: [left, right] } = checks else { return None };
     let is_named = |operand: &Expr| match operand {
         Expr::Path(path) => OPERANDS.iter().any(|name| path.path.is_ident(name)),
         _ => false,
@@ -471,8 +471,8 @@ fn named_operands(call: &syn::Macro) -> Option<Expr> {
     let name = |name, operand| Ident::new(name, generated(spans::first(operand)));
     let [left_name, right_name] = &[name(OPERANDS[0], &left), name(OPERANDS[1], &right)];
     let operands = [syn::parse_quote!(#left_name), syn::parse_quote!(#right_name)];
-    let checks = Checks::Comparison { equal, operands };
-    let tokens = Invocation::Assert(Assert { checks, message }).tokens();
+    let checks = AssertCheck::Comparison { equal, operands };
+    let tokens = Invocation::Assert(AssertCall { checks, message }).tokens();
     // On the CPU, the location of an error is that of this token.
     let name = &call.path;
     let tokens = quote_spanned! {at=> {

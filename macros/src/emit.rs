@@ -8,7 +8,7 @@ mod source;
 
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::{
-    Operator, Rule, check_with, operators,
+    LanguageRule, Operator, check_with, operators,
     syntax::{Construct, Function, FunctionKind, Options, Param},
 };
 use quote::{quote, quote_spanned};
@@ -19,11 +19,11 @@ use crate::{
     errors::Errors,
     generics::Generics,
     hygiene,
-    rewrite::{Rewrite, Typing},
+    rewrite::{BodyRewriter, SiteTypes},
     signature::{self, Signature},
     sites, tensor_methods,
     text::text_of,
-    tree::Tree,
+    tree::TreeBuilder,
 };
 
 pub(crate) use fragments::{quiet, ungated};
@@ -36,7 +36,7 @@ pub(crate) struct Emission<'a> {
     generics: Generics,
     /// The author's function, with the numbers of its sites.
     item: &'a ItemFn,
-    tree: Tree,
+    tree: TreeBuilder,
     /// The author's block with probes.
     probed: Block,
     /// The encoded syntax tree.
@@ -96,7 +96,7 @@ fn syntax(
     options: Options,
     signature: &Signature,
     item: &ItemFn,
-    tree: &mut Tree,
+    tree: &mut TreeBuilder,
     probed: &mut Block,
 ) -> Function {
     let params = signature.params.iter().map(|param| {
@@ -150,7 +150,7 @@ impl<'a> Emission<'a> {
         signature: &'a Signature,
         item: &'a mut ItemFn,
     ) -> syn::Result<Self> {
-        let mut tree = Tree::default();
+        let mut tree = TreeBuilder::default();
         tree.is_generic = !item.sig.generics.params.is_empty();
         let refused = hygiene::refused(&item.sig, &item.block);
         tensor_methods::name_types(&signature.params, &mut item.block);
@@ -158,23 +158,23 @@ impl<'a> Emission<'a> {
         let mut probed = (*item.block).clone();
         let syntax = syntax(kind, *options, signature, item, &mut tree, &mut probed);
         let mut errors = Errors::default();
-        let rejections = check_with(&syntax, &|span| tree.spans.text(span)).into_iter();
+        let violations = check_with(&syntax, &|span| tree.spans.text(span)).into_iter();
         let refused_options = hygiene::refused_options(&item.block);
         let has_options = refused_options.is_some();
         errors.extend(refused_options);
         let mut by_value = Vec::new();
-        for rejection in rejections {
+        for violation in violations {
             // `let Some(x) = … else` has one error.
-            if has_options && rejection.rule == Rule::Unsupported(Construct::LetCondition) {
+            if has_options && violation.rule == LanguageRule::Unsupported(Construct::LetCondition) {
                 continue;
             }
-            let reference = match &rejection.rule {
-                Rule::TensorAsValue(name) => struct_reference(signature, name),
+            let reference = match &violation.rule {
+                LanguageRule::TensorAsValue(name) => struct_reference(signature, name),
                 _ => None,
             };
             let Some(param) = reference else {
-                let text = rejection.rule.to_string().replace("`this_value", "`self");
-                errors.add(tree.spans.error(rejection.span, text));
+                let text = violation.rule.to_string().replace("`this_value", "`self");
+                errors.add(tree.spans.error(violation.span, text));
                 continue;
             };
             if !by_value.contains(&param.name) {
@@ -200,14 +200,14 @@ impl<'a> Emission<'a> {
 impl Emission<'_> {
     /// The author's block, rewritten for the CPU. `table` is the type with the identities at its sites.
     pub(crate) fn rewritten_block(&self, table: TokenStream) -> TokenStream {
-        let mut rewrite = Rewrite::new(&self.paths.body, self.typing(table));
+        let mut rewrite = BodyRewriter::new(&self.paths.body, self.typing(table));
         rewrite.tensors = self.signature.names(true);
         rewrite.locals = self.signature.names(false);
         rewrite.block((*self.item.block).clone())
     }
 
-    fn typing(&self, table: TokenStream) -> Typing<'_> {
-        Typing { sites: &self.tree.sites, table, types: self.tree.types.len() }
+    fn typing(&self, table: TokenStream) -> SiteTypes<'_> {
+        SiteTypes { sites: &self.tree.sites, table, types: self.tree.types.len() }
     }
 
     /// What [`source`](Self::source) defines: the source, as `&'static EmittedSource`, and the identities, a slice.

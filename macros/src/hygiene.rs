@@ -102,12 +102,12 @@ pub(crate) fn refused_name(item: &TokenStream) -> Option<syn::Error> {
 pub(crate) fn refused_self(function: &syn::ItemFn) -> Option<syn::Error> {
     let (signature, body) = (idents(&function.sig), idents(&function.block));
     let found = signature.into_iter().chain(body).find(|name| name == "Self")?;
-    Some(syn::Error::new(found.span(), "`Self` is available in `impl` blocks only"))
+    Some(syn::Error::new(found.span(), "`Self` is available in `impl` blocks only; write the type"))
 }
 
 /// The errors in a function: attributes that the tree ignores, and types that depend on constants of the body.
 pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<syn::Error> {
-    let mut constants = Constants(Vec::new());
+    let mut constants = BodyConstants(Vec::new());
     constants.visit_block(body);
     let params: Vec<&Ident> = signature.generics.const_params().map(|param| &param.ident).collect();
     // Emitted code names the parameters inside of the body.
@@ -115,7 +115,8 @@ pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<s
         let message = format!("a constant in a kernel cannot hide the generic parameter `{name}`");
         syn::Error::new(name.span(), message)
     });
-    let mut check = Check { constants: constants.0, in_type: false, errors: Errors::default() };
+    let mut check =
+        HygieneCheck { constants: constants.0, in_type: false, errors: Errors::default() };
     check.visit_signature(signature);
     check.visit_block(body);
     check.errors.extend(hidden);
@@ -187,7 +188,8 @@ pub(crate) fn refused_options(body: &syn::Block) -> Option<syn::Error> {
 
 /// The error for a macro in the type of an `impl` block.
 pub(crate) fn refused_type(ty: &syn::Type) -> Option<syn::Error> {
-    let mut check = Check { constants: Vec::new(), in_type: true, errors: Errors::default() };
+    let mut check =
+        HygieneCheck { constants: Vec::new(), in_type: true, errors: Errors::default() };
     check.visit_type(ty);
     check.errors.0
 }
@@ -233,27 +235,27 @@ fn is_inert(attribute: &syn::Meta) -> bool {
 /// * operands that `macro_rules!` grouped stay together;
 /// * statements and bodies of closures have no parentheses around them: a loop in parentheses is a loop.
 pub(crate) fn make_unambiguous(body: &mut syn::Block) {
-    Unambiguous.visit_block_mut(body);
+    Disambiguator.visit_block_mut(body);
 }
 
 /// The constants that a body declares.
-struct Constants(Vec<Ident>);
+struct BodyConstants(Vec<Ident>);
 
-impl Visit<'_> for Constants {
+impl Visit<'_> for BodyConstants {
     fn visit_item_const(&mut self, item: &syn::ItemConst) {
         self.0.push(item.ident.clone());
     }
 }
 
 /// Checks attributes, types and constants.
-struct Check {
+struct HygieneCheck {
     constants: Vec<Ident>,
     /// Whether the walk is in a type, a length or a generic argument.
     in_type: bool,
     errors: Errors,
 }
 
-impl Check {
+impl HygieneCheck {
     fn add(&mut self, tokens: impl ToTokens, message: &str) {
         self.errors.add(syn::Error::new_spanned(tokens, message));
     }
@@ -275,7 +277,7 @@ impl Check {
     }
 }
 
-impl Visit<'_> for Check {
+impl Visit<'_> for HygieneCheck {
     fn visit_block(&mut self, block: &syn::Block) {
         let items = block.stmts.iter().filter_map(|stmt| match stmt {
             syn::Stmt::Item(syn::Item::Const(item)) => Some(item),
@@ -354,9 +356,9 @@ fn first_of(tokens: &impl ToTokens, names: &[Ident]) -> Option<Ident> {
     idents(tokens).into_iter().find(|ident| names.contains(ident))
 }
 
-struct Unambiguous;
+struct Disambiguator;
 
-impl VisitMut for Unambiguous {
+impl VisitMut for Disambiguator {
     fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
         Invocation::rewrite(call, |expr| self.visit_expr_mut(expr));
     }

@@ -17,8 +17,8 @@ mod attribute;
 mod body;
 mod combine;
 mod complex;
+mod derive_kernel_value;
 mod desugar;
-mod device;
 mod emit;
 mod enums;
 mod errors;
@@ -173,7 +173,7 @@ pub fn resume(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// Attribute: `#[device(crate = path)]` (the facade crate, if it is not `::quadrants`).
 #[proc_macro_derive(KernelValue, attributes(device))]
 pub fn device(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    derived(item, device::derive)
+    derived(item, derive_kernel_value::derive)
 }
 
 /// Makes a struct of tensors a parameter of kernels and funcs, by `&` or `&mut`.

@@ -31,8 +31,8 @@ const WIDE: usize = 64;
 const NARROW: usize = 32;
 
 /// What a loop reduces into.
-pub(crate) struct Reduction {
-    pub(crate) target: Target,
+pub(crate) struct LoopReduction {
+    pub(crate) target: ReductionPlace,
     op: AtomicOp,
     /// The variable with the [accumulator](Self::around).
     total: Ident,
@@ -46,7 +46,7 @@ pub(crate) struct Reduction {
 }
 
 /// The place that a loop reduces into.
-pub(crate) enum Target {
+pub(crate) enum ReductionPlace {
     /// An element of a tensor.
     Element {
         /// The tensor.
@@ -61,9 +61,10 @@ pub(crate) enum Target {
     },
 }
 
-pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<Reduction> {
+pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<LoopReduction> {
     let body = &each.body;
-    let mut candidates = Candidates { reductions: Vec::new(), bound: loop_bindings(each), strict };
+    let mut candidates =
+        ReductionCandidates { reductions: Vec::new(), bound: loop_bindings(each), strict };
     candidates.visit_block(body);
     let names = idents(body);
     let all = candidates.reductions.into_iter();
@@ -73,29 +74,29 @@ pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<Reduction> {
     });
     let elements = only.map(|(reduction, _)| reduction).take(AT_MOST);
     let locals = combinations(body).into_iter().enumerate().map(|(number, (name, op))| {
-        Reduction::new(Target::Local { name }, op, &format!("_local{number}"), strict)
+        LoopReduction::new(ReductionPlace::Local { name }, op, &format!("_local{number}"), strict)
     });
     elements.chain(locals).collect()
 }
 
 /// How many iterations a strip has.
-pub(crate) fn width(reductions: &[Reduction]) -> usize {
+pub(crate) fn width(reductions: &[LoopReduction]) -> usize {
     if reductions.len() > 1 { NARROW } else { WIDE }
 }
 
-impl Reduction {
-    fn new(target: Target, op: AtomicOp, number: &str, strict: bool) -> Self {
+impl LoopReduction {
+    fn new(target: ReductionPlace, op: AtomicOp, number: &str, strict: bool) -> Self {
         let [part, rest, lane, total] =
             ["part", "rest", "lane", "total"].map(|name| internal(&format!("{name}{number}")));
         Self { target, op, total, part, rest, lane, strict }
     }
 
     pub(crate) fn is_of_tensor(&self, name: &Ident) -> bool {
-        matches!(&self.target, Target::Element { tensor, .. } if tensor == name)
+        matches!(&self.target, ReductionPlace::Element { tensor, .. } if tensor == name)
     }
 
     pub(crate) fn is_of_local(&self, name: &Ident) -> bool {
-        matches!(&self.target, Target::Local { name: local, .. } if local == name)
+        matches!(&self.target, ReductionPlace::Local { name: local, .. } if local == name)
     }
 
     /// The statements before and after a loop, around those of the loop.
@@ -103,11 +104,11 @@ impl Reduction {
         let Self { total, strict, .. } = self;
         let owner = internal(&format!("{total}_owner"));
         let end = match &self.target {
-            Target::Element { tensor, index } => {
+            ReductionPlace::Element { tensor, index } => {
                 let function = self.function("total");
                 quote!(#support::#function::<#strict, _, _>(#owner, &#tensor, #index);)
             }
-            Target::Local { name } => {
+            ReductionPlace::Local { name } => {
                 let function = self.function("local_total");
                 quote!(#name = #support::#function(#owner, #name);)
             }
@@ -165,11 +166,11 @@ impl Reduction {
     pub(crate) fn finish(&self, support: &TokenStream, chunk: &Ident) -> TokenStream {
         let Self { part, rest, total, strict, .. } = self;
         match &self.target {
-            Target::Element { .. } => {
+            ReductionPlace::Element { .. } => {
                 let finish = self.function("finish");
                 quote!(#support::#finish((#part, #rest), #total, #chunk);)
             }
-            Target::Local { .. } => {
+            ReductionPlace::Local { .. } => {
                 let finish = self.function("local_finish");
                 quote!(#support::#finish::<#strict, _, _>((#part, #rest), #total, #chunk);)
             }
@@ -181,15 +182,15 @@ impl Reduction {
     }
 }
 
-struct Candidates {
+struct ReductionCandidates {
     /// Possible reductions, and how many atomics combine into each.
-    reductions: Vec<(Reduction, usize)>,
+    reductions: Vec<(LoopReduction, usize)>,
     /// The names that the loop binds.
     bound: HashSet<Ident>,
     strict: bool,
 }
 
-impl Visit<'_> for Candidates {
+impl Visit<'_> for ReductionCandidates {
     fn visit_stmt(&mut self, stmt: &Stmt) {
         if let Stmt::Expr(Expr::Call(call), Some(_)) = stmt
             && let Some((tensor, op, index)) = self.atomic(call)
@@ -198,12 +199,12 @@ impl Visit<'_> for Candidates {
             let known = self.reductions.iter_mut().find(|(known, _)| known.is_of_tensor(&tensor));
             if let Some((known, uses)) = known {
                 let text = index.to_string();
-                let same_index = matches!(&known.target, Target::Element { index, .. } if index.to_string() == text && !depends_on_macro(&text));
+                let same_index = matches!(&known.target, ReductionPlace::Element { index, .. } if index.to_string() == text && !depends_on_macro(&text));
                 let same = known.op == op && same_index;
                 *uses += usize::from(same);
             } else {
-                let target = Target::Element { tensor, index };
-                let reduction = Reduction::new(target, op, &number.to_string(), self.strict);
+                let target = ReductionPlace::Element { tensor, index };
+                let reduction = LoopReduction::new(target, op, &number.to_string(), self.strict);
                 self.reductions.push((reduction, 1));
             }
         }
@@ -211,7 +212,7 @@ impl Visit<'_> for Candidates {
     }
 }
 
-impl Candidates {
+impl ReductionCandidates {
     /// Tensor, operation and index of an atomic on an element that is the same for all iterations.
     fn atomic(&self, call: &syn::ExprCall) -> Option<(Ident, AtomicOp, TokenStream)> {
         let (tensor, op, element) = combining_atomic(call)?;

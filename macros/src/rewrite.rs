@@ -1,7 +1,7 @@
 //! Rewrites the author's code for the CPU: elements of tensors, calls, `assert!`, divisions, indices of local arrays,
 //! phases of thread blocks, and checks at type sites. Everything else stays.
 
-mod calls;
+mod call_targets;
 mod division;
 mod elements;
 mod index;
@@ -17,27 +17,27 @@ use syn::{
 use crate::{
     affine::{AffineTensor, affine_tensors, variable},
     ast::{
-        Invocation, SCALARS, Text, collective_of, is_assignment, is_constant_pattern,
+        FormatText, Invocation, SCALARS, collective_of, is_assignment, is_constant_pattern,
         is_shared_array, is_simple_place, pattern_names, phase_of, unparenthesized, untyped,
     },
-    combine::{Combination, combination},
+    combine::{MarkedCombination, combination},
     marks,
-    reduce::Reduction,
-    scatter::Scatter,
+    reduce::LoopReduction,
+    scatter::LoopScatter,
     sites, spans,
     tokens::{idents, internal},
 };
 
-pub(crate) use typing::Typing;
+pub(crate) use typing::SiteTypes;
 
 /// Rewrites code of a loop's body or of a func. It knows what the names in scope are.
-pub(crate) struct Rewrite<'a> {
+pub(crate) struct BodyRewriter<'a> {
     /// The path of the support code.
     pub(crate) support: &'a TokenStream,
     /// The reductions of the parallel loop.
-    pub(crate) reductions: &'a [Reduction],
+    pub(crate) reductions: &'a [LoopReduction],
     /// The scatters of the parallel loop.
-    pub(crate) scatters: &'a [Scatter],
+    pub(crate) scatters: &'a [LoopScatter],
     /// The names of tensors and shared arrays, whose indexing the support code checks.
     pub(crate) tensors: Vec<Ident>,
     pub(crate) locals: Vec<Ident>,
@@ -45,7 +45,7 @@ pub(crate) struct Rewrite<'a> {
     pub(crate) blocks: Vec<Ident>,
     /// The context, in an iteration or a thread's phase. A failed assertion ends that.
     pub(crate) iteration: Option<Ident>,
-    pub(crate) typing: Typing<'a>,
+    pub(crate) typing: SiteTypes<'a>,
 }
 
 /// The label of the innermost `for` of a parallel loop, or of the `for` of a phase.
@@ -58,9 +58,9 @@ pub(crate) fn closure_parameter(closure: &ExprClosure) -> Option<&Pat> {
     closure.inputs.first().map(untyped)
 }
 
-impl<'a> Rewrite<'a> {
+impl<'a> BodyRewriter<'a> {
     /// A rewrite in which no names are known.
-    pub(crate) fn new(support: &'a TokenStream, typing: Typing<'a>) -> Self {
+    pub(crate) fn new(support: &'a TokenStream, typing: SiteTypes<'a>) -> Self {
         let (tensors, locals, blocks) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             typing,
@@ -290,7 +290,7 @@ impl<'a> Rewrite<'a> {
         {
             return Some(replacement);
         }
-        if let Some(Combination { local, subtracts, value, .. }) = combination(expr)
+        if let Some(MarkedCombination { local, subtracts, value, .. }) = combination(expr)
             && let Some(reduction) =
                 self.reductions.iter().find(|reduction| reduction.is_of_local(&local))
         {
@@ -365,7 +365,7 @@ impl<'a> Rewrite<'a> {
         let support = spans::at(self.support, start);
         let assert = match Invocation::of(call)?.ok()? {
             Invocation::Assert(assert) => assert,
-            Invocation::Print(Text { args, text, .. }) => {
+            Invocation::Print(FormatText { args, text, .. }) => {
                 let values = self.printed(args, start);
                 let print = quote_spanned!(start=> #support::print(#text, &[#(#values),*]));
                 return Some(Expr::Verbatim(print));
@@ -418,7 +418,7 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-impl VisitMut for Rewrite<'_> {
+impl VisitMut for BodyRewriter<'_> {
     // rustc evaluates constants.
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 

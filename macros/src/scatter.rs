@@ -12,12 +12,12 @@ use syn::{
 
 use crate::{
     ast::{combining_atomic, unparenthesized},
-    reduce::Reduction,
+    reduce::LoopReduction,
     tokens::{idents, internal},
 };
 
 /// A tensor that a loop scatters into.
-pub(crate) struct Scatter {
+pub(crate) struct LoopScatter {
     tensor: Ident,
     op: AtomicOp,
     /// The variable with the private copies.
@@ -39,9 +39,9 @@ struct ScatterUses {
 pub(crate) fn find(
     each: &syn::ExprForLoop,
     strict: bool,
-    reductions: &[Reduction],
+    reductions: &[LoopReduction],
     is_tensor: impl Fn(&Ident) -> bool,
-) -> Vec<Scatter> {
+) -> Vec<LoopScatter> {
     let mut uses = ScatterUses { tensors: Vec::new(), extents: Vec::new() };
     uses.visit_block(&each.body);
     let names = idents(&each.body);
@@ -55,7 +55,7 @@ pub(crate) fn find(
     });
     found
         .enumerate()
-        .map(|(number, (tensor, op, _))| Scatter {
+        .map(|(number, (tensor, op, _))| LoopScatter {
             tensor,
             op,
             copies: internal(&format!("copies{number}")),
@@ -65,7 +65,7 @@ pub(crate) fn find(
         .collect()
 }
 
-impl Scatter {
+impl LoopScatter {
     /// Whether this is the scatter of an operation into a tensor.
     pub(crate) fn is_of(&self, tensor: &Expr) -> bool {
         matches!(tensor, Expr::Path(path) if path.path.is_ident(&self.tensor))

@@ -45,7 +45,7 @@ impl Sites {
 }
 
 pub(crate) fn number(body: &mut syn::Block) {
-    Numbers(0).visit_block_mut(body);
+    SiteNumbering(0).visit_block_mut(body);
 }
 
 /// The attributes of an expression that can be a site.
@@ -64,9 +64,9 @@ pub(crate) fn attributes(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
 }
 
 /// Numbers nodes; holds the next number.
-struct Numbers(usize);
+struct SiteNumbering(usize);
 
-impl Numbers {
+impl SiteNumbering {
     /// The next number as an attribute, located at the node's first token.
     fn next(&mut self, node: &impl ToTokens) -> Attribute {
         let at = spans::first(node);
@@ -78,7 +78,7 @@ impl Numbers {
     }
 }
 
-impl VisitMut for Numbers {
+impl VisitMut for SiteNumbering {
     fn visit_local_mut(&mut self, local: &mut syn::Local) {
         let site = self.next(local);
         visit_mut::visit_local_mut(self, local);

@@ -11,11 +11,11 @@ use crate::{
 
 /// The tokens of each span, by the span's number.
 #[derive(Debug, Default)]
-pub(crate) struct Spans {
+pub(crate) struct SpanTable {
     tokens: Vec<TokenStream>,
 }
 
-impl Spans {
+impl SpanTable {
     /// A new span of all of `tokens`.
     pub(crate) fn of(&mut self, tokens: &impl ToTokens) -> syntax::Span {
         let tokens = tokens.to_token_stream();

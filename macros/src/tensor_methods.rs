@@ -72,14 +72,14 @@ pub(crate) fn name_types(params: &[Param], body: &mut syn::Block) {
 
 /// The names that patterns of a body bind.
 pub(crate) fn bound_names(body: &syn::Block) -> Vec<Ident> {
-    let mut bound = BoundNames(Vec::new());
+    let mut bound = PatternBindings(Vec::new());
     bound.visit_block(body);
     bound.0
 }
 
-struct BoundNames(Vec<Ident>);
+struct PatternBindings(Vec<Ident>);
 
-impl Visit<'_> for BoundNames {
+impl Visit<'_> for PatternBindings {
     fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
         self.0.push(pattern.ident.clone());
         visit::visit_pat_ident(self, pattern);

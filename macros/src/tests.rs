@@ -2,11 +2,11 @@
 
 mod races;
 
-use proc_macro2::{Group, Literal, TokenStream, TokenTree};
-use quadrants_frontend::syntax::FunctionKind;
+use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
+use quadrants_frontend::{MACROS, syntax::FunctionKind};
 use quote::quote;
 
-use crate::expand;
+use crate::{expand, user_macros::STD};
 
 /// The tokens without the bytes of the embedded tree.
 fn without_bytes(tokens: TokenStream) -> TokenStream {
@@ -124,6 +124,18 @@ fn sum() -> TokenStream {
             }
         }
     }
+}
+
+#[test]
+fn kernels_accept_the_macros_of_std_that_messages_list_and_no_others() {
+    for name in STD {
+        let ident = Ident::new(name, Span::call_site());
+        let text = emitted(FunctionKind::Kernel, quote!(fn run(n: i32) { #ident!(n); }));
+        let is_rejected =
+            text.contains(&format!("`{name}!` is not supported in kernels; they have"));
+        assert_eq!(is_rejected, !MACROS.contains(&name), "{name}: {text}");
+    }
+    assert!(MACROS.iter().all(|name| STD.contains(name)));
 }
 
 #[test]

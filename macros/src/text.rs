@@ -10,12 +10,12 @@ use crate::{
 
 /// The text of tokens, spaced as the author spaced them.
 pub(crate) fn text_of(tokens: &impl ToTokens) -> String {
-    let mut text = Text { text: String::new(), last: None, begin: 0 };
+    let mut text = SourceTextBuilder { text: String::new(), last: None, begin: 0 };
     text.push_all(marks::without(tokens.to_token_stream()));
     text.text
 }
 
-struct Text {
+struct SourceTextBuilder {
     text: String,
     /// The extent of the last token.
     last: Option<(Position, Position)>,
@@ -23,7 +23,7 @@ struct Text {
     begin: usize,
 }
 
-impl Text {
+impl SourceTextBuilder {
     fn push(&mut self, (start, end): (Position, Position), part: &str) {
         let is_added = start != end && self.last == Some((start, end));
         if is_added {

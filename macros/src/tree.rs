@@ -11,22 +11,22 @@ mod matches;
 
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::syntax::{
-    Block, Construct, Expr, ExprKind, Failure, Stmt, StmtKind, TypeIx,
+    AssertionReport, Block, Construct, Expr, ExprKind, Stmt, StmtKind, TypeIx,
 };
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Local, Pat, PatIdent, visit_mut::VisitMut};
 
 use crate::{
     ast::{
-        Assert, Checks, Expected, Invocation, Text, gives_value, is_assignment, is_unreachable,
-        name_of, pattern_ident, pattern_names, unparenthesized, untyped,
+        AssertCall, AssertCheck, ExpectedType, FormatText, Invocation, gives_value, is_assignment,
+        is_unreachable, name_of, pattern_ident, pattern_names, unparenthesized, untyped,
     },
     desugar::ELEMENTS,
     marks,
     marks::combines,
     signature::owns_host_memory,
     sites::{Sites, TypeSite},
-    span_table::Spans,
+    span_table::SpanTable,
     spans::{self, located},
     text::text_of,
     tokens::internal,
@@ -34,10 +34,10 @@ use crate::{
 
 /// The state of the walk, and its results.
 #[derive(Default)]
-pub(crate) struct Tree {
+pub(crate) struct TreeBuilder {
     /// Whether the function has generic parameters.
     pub(crate) is_generic: bool,
-    pub(crate) spans: Spans,
+    pub(crate) spans: SpanTable,
     pub(crate) types: Vec<TypeEntry>,
     /// The paths that are neither parameters nor locals, and the calls of `cfg!`, by their number in the tree.
     pub(crate) consts: Vec<syn::Expr>,
@@ -83,25 +83,25 @@ struct BodyConstant {
 }
 
 pub(crate) enum FuncEntry {
-    /// By its path. The probe sees the function, with its generic arguments.
+    /// By its path. The probe receives the function, with its generic arguments.
     Path { probe: Ident, path: syn::ExprPath },
-    /// A method. A probe sees the receiver, another the call's value.
+    /// A method. A probe receives the receiver, another the call's value.
     Method { probe: Ident, result: Ident, name: Ident },
-    /// A method of a struct of tensors. A probe sees the call's value.
+    /// A method of a struct of tensors. A probe receives the call's value.
     OfTensors { result: Ident, ty: Box<syn::Type>, name: Ident },
-    /// An associated function, by the type's path. A probe sees the call's value.
+    /// An associated function, by the type's path. A probe receives the call's value.
     Associated { result: Ident, ty: syn::Path, name: Ident },
 }
 
 /// How rustc gives a type.
 pub(crate) enum TypeEntry {
-    /// As that of a value that a probe sees.
+    /// As that of a value that a probe receives.
     Probe {
         probe: Ident,
         /// The binding of the value, where rustc reports errors.
         binding: Ident,
         /// What the type must be.
-        expected: Expected,
+        expected: ExpectedType,
     },
     /// By a type in the source.
     Written(Box<syn::Type>),
@@ -113,7 +113,7 @@ fn value_block(value: Expr) -> Block {
     Block { stmts: Vec::new(), value: Some(Box::new(value)) }
 }
 
-impl Tree {
+impl TreeBuilder {
     fn add_type(&mut self, entry: TypeEntry) -> TypeIx {
         self.types.push(entry);
         (self.types.len() - 1) as TypeIx
@@ -132,17 +132,17 @@ impl Tree {
     fn probe(&mut self, binding: &Ident, part: Option<TokenStream>) -> (TypeIx, syn::Stmt) {
         let probe = self.next_probe();
         let tokens = quote!(#probe.observe(&#binding #part));
-        let expected = Expected::Any;
+        let expected = ExpectedType::Any;
         let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone(), expected });
         (ty, syn::Stmt::Expr(syn::Expr::Verbatim(tokens), Some(<syn::Token![;]>::default())))
     }
 
     /// Passes a value through a probe of its type.
     fn pass(&mut self, value: &mut syn::Expr) -> TypeIx {
-        self.pass_as(value, Expected::Any)
+        self.pass_as(value, ExpectedType::Any)
     }
 
-    fn pass_as(&mut self, value: &mut syn::Expr, expected: Expected) -> TypeIx {
+    fn pass_as(&mut self, value: &mut syn::Expr, expected: ExpectedType) -> TypeIx {
         let binding = Ident::new("value", spans::first(value));
         let probe = located(&self.next_probe(), binding.span());
         let at = probe.span();
@@ -155,7 +155,7 @@ impl Tree {
         &mut self,
         value: &mut syn::Expr,
         pattern: &TokenStream,
-        expected: Expected,
+        expected: ExpectedType,
     ) -> TypeIx {
         let (probe, made) = (located(&self.next_probe(), spans::first(value)), value.clone());
         let at = probe.span();
@@ -182,7 +182,7 @@ impl Tree {
         let (probe, binding) = (located(&self.next_probe(), start), Ident::new("value", start));
         let at = probe.span();
         *value = syn::Expr::Verbatim(quote_spanned!(at=> #probe.elements(#value)));
-        self.add_type(TypeEntry::Probe { probe, binding, expected: Expected::Any })
+        self.add_type(TypeEntry::Probe { probe, binding, expected: ExpectedType::Any })
     }
 
     /// Records that the expression at a site has the type with this number, and returns the number.
@@ -323,7 +323,7 @@ impl Tree {
 
     /// An expression with the values of the body's constants for their names, for places where the IR needs a number.
     fn with_constants(&self, expr: &syn::Expr) -> syn::Expr {
-        struct Values<'a>(&'a Tree);
+        struct Values<'a>(&'a TreeBuilder);
         impl VisitMut for Values<'_> {
             fn visit_expr_mut(&mut self, expr: &mut syn::Expr) {
                 if let syn::Expr::Path(path) = &*expr
@@ -490,7 +490,7 @@ impl Tree {
             _ => {
                 deferred = Some(self.next_probe());
                 let (probe, binding) = (self.next_probe(), ident.clone());
-                self.add_type(TypeEntry::Probe { probe, binding, expected: Expected::Any })
+                self.add_type(TypeEntry::Probe { probe, binding, expected: ExpectedType::Any })
             }
         };
         self.bind(ident);
@@ -528,7 +528,7 @@ impl Tree {
         }
     }
 
-    fn assertion(&mut self, call: &mut syn::Macro, assert: Assert) -> StmtKind {
+    fn assertion(&mut self, call: &mut syn::Macro, assert: AssertCall) -> StmtKind {
         let (message, text) = assert.text();
         let comparison = assert.comparison();
         let mut condition = assert.condition();
@@ -537,7 +537,7 @@ impl Tree {
         if let Some(mut text) = assert.message {
             args = self.arguments(&mut text, &mut checks);
         }
-        if let Checks::Comparison { mut operands, .. } = assert.checks {
+        if let AssertCheck::Comparison { mut operands, .. } = assert.checks {
             // Both have one type, which is checked once.
             for (operand, is_checked) in operands.iter_mut().zip([true, false]) {
                 let value = self.expr(operand);
@@ -555,10 +555,10 @@ impl Tree {
         // The user's crate may have a macro with this name.
         let at = spans::first(&call.path);
         call.path = syn::parse_quote_spanned!(at=> ::core::assert);
-        StmtKind::Assert { cond, failure: Failure { message, comparison, args } }
+        StmtKind::Assert { cond, report: AssertionReport { message, comparison, args } }
     }
 
-    fn print(&mut self, call: &mut syn::Macro, mut print: Text) -> StmtKind {
+    fn print(&mut self, call: &mut syn::Macro, mut print: FormatText) -> StmtKind {
         let mut checks = TokenStream::new();
         let args = self.arguments(&mut print, &mut checks);
         // A lint rejects an assertion of `true` alone.
@@ -570,7 +570,11 @@ impl Tree {
     }
 
     /// The arguments of a text. The probed copy passes them through probes, and checks that they suit the text.
-    fn arguments(&mut self, text: &mut Text, checks: &mut TokenStream) -> Vec<(Expr, TypeIx)> {
+    fn arguments(
+        &mut self,
+        text: &mut FormatText,
+        checks: &mut TokenStream,
+    ) -> Vec<(Expr, TypeIx)> {
         let mut values = Vec::with_capacity(text.args.len());
         for at in 0..text.args.len() {
             let expected = text.expected(at);
@@ -578,7 +582,7 @@ impl Tree {
             let value = self.expr(arg);
             values.push((value, self.pass_as(arg, expected)));
             checks.extend(match expected {
-                Expected::Any => debug_check(arg),
+                ExpectedType::Any => debug_check(arg),
                 _ => quote!(let _ = #arg;),
             });
         }

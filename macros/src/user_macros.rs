@@ -28,7 +28,7 @@ use crate::{
 pub(crate) use definition::with_rules_for_kernels;
 
 /// The macros of std. Kernels have some of them, and get a message for the others.
-const STD: [&str; 35] = [
+pub(crate) const STD: [&str; 35] = [
     "assert",
     "assert_eq",
     "assert_ne",
@@ -112,15 +112,15 @@ fn kind_name(kind: FunctionKind) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// An item in the course of expansion, as [`resume`] gets it.
-struct Resumed {
+/// An item whose macro calls are being expanded, as [`resume`] gets it.
+struct ResumedExpansion {
     kind: FunctionKind,
     arguments: TokenStream,
     item: TokenStream,
     expanded: Option<TokenStream>,
 }
 
-impl Parse for Resumed {
+impl Parse for ResumedExpansion {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let braces = |input: ParseStream<'_>| {
             let content;
@@ -141,7 +141,7 @@ impl Parse for Resumed {
 
 /// Puts an expansion into the item that called the macro. Returns what the attribute on the item gets.
 pub(crate) fn resume(input: TokenStream) -> syn::Result<(FunctionKind, TokenStream, TokenStream)> {
-    let Resumed { kind, arguments, item, expanded } = syn::parse2(input)?;
+    let ResumedExpansion { kind, arguments, item, expanded } = syn::parse2(input)?;
     let Some(expanded) = expanded else { return Ok((kind, arguments, item)) };
     let mut item: Item = syn::parse2(item)?;
     let mut put = PutExpansion { expanded, error: None };

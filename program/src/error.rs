@@ -4,12 +4,12 @@ mod device_name;
 mod dlpack_problem;
 mod foreign_memory_problem;
 mod hazard;
+mod kernel_error;
 mod npy_problem;
 mod view_problem;
 
 use std::fmt;
 
-use quadrants_ir::format::comparison_text;
 use quadrants_rhi::Severity;
 
 use crate::{
@@ -21,6 +21,7 @@ pub use device_name::DeviceName;
 pub use dlpack_problem::DlpackProblem;
 pub use foreign_memory_problem::ForeignMemoryProblem;
 pub use hazard::{Hazard, HazardUse};
+pub use kernel_error::{KernelError, KernelErrorCause};
 pub use npy_problem::NpyProblem;
 pub use view_problem::ViewProblem;
 
@@ -52,7 +53,7 @@ pub enum Error {
     },
     /// A kernel made at run time asserts that an access does not race. Only `unsafe` code can make such a kernel.
     #[error(
-        "kernel `{kernel}` asserts in line {line} that it does not race: make it with `unsafe {{ Kernel::asserting(..) }}`"
+        "kernel `{kernel}` asserts in line {line} that it does not race; help: make it with `unsafe {{ Kernel::asserting(..) }}`, if that is true"
     )]
     Asserted {
         /// The kernel.
@@ -62,7 +63,7 @@ pub enum Error {
     },
     /// The local arrays of a kernel need more memory per thread than GPUs have. On the CPU there is no limit.
     #[error(
-        "the local arrays of kernel `{kernel}` need {bytes} bytes per thread; the maximum on GPUs is {limit}; help: use a tensor"
+        "the local arrays of kernel `{kernel}` need {bytes} bytes per thread; the maximum on GPUs is {limit}; help: use smaller arrays, or a tensor with a part per iteration"
     )]
     LocalMemory {
         /// The kernel.
@@ -74,7 +75,7 @@ pub enum Error {
     },
     /// The shared arrays of a block need more memory than the device has.
     #[error(
-        "the shared arrays of kernel `{kernel}` in line {line} need {bytes} bytes per block; the maximum of the device is {limit}: use smaller arrays, or a tensor"
+        "the shared arrays of kernel `{kernel}` in line {line} need {bytes} bytes per block; the maximum of the device is {limit}; help: use smaller arrays, or a tensor"
     )]
     SharedMemory {
         /// The kernel.
@@ -97,7 +98,8 @@ pub enum Error {
     },
     /// No image bundle has the kernel for the device, and there is no compiler.
     #[error(
-        "kernel `{kernel}` for `{arch}` is not among the exported kernels of {}, and cannot be compiled: {source}",
+        "kernel `{kernel}` for `{arch}` is not among the exported kernels of {} (export it for that architecture), and \
+         cannot be compiled: {source}",
         files.join(", ")
     )]
     NotExported {
@@ -116,7 +118,7 @@ pub enum Error {
     Kernels(#[from] quadrants_runtime::BundleError),
     /// A profile of the program runs already.
     #[error(
-        "a profile of this program runs already, here or on another thread: end it first, or measure both parts in one profile"
+        "a profile of this program runs already, here or on another thread; help: end it first, or measure both parts in one profile"
     )]
     ProfileActive,
     /// The trace that the environment variable [`TRACE_VARIABLE`](crate::TRACE_VARIABLE) asks for cannot be written.
@@ -131,27 +133,36 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file is not the trace of a program, or is damaged.
-    #[error("this is not a trace that {TRACE_VARIABLE} wrote: {what}")]
+    #[error(
+        "this is not a trace that {TRACE_VARIABLE} wrote: {what}; help: use a file that {TRACE_VARIABLE} or \
+         `Timeline::chrome_trace` wrote"
+    )]
     TraceFormat {
         /// What is wrong with it.
         what: String,
     },
     /// Kernels cannot be exported for an architecture, because the images of its compiler cannot be identified.
-    #[error("kernels for `{arch}` cannot be exported: the images of its compiler cannot be cached")]
+    #[error(
+        "kernels for `{arch}` cannot be exported: the images of its compiler cannot be cached; help: use a compiler that \
+         has an identity, as those of this library have"
+    )]
     NotKept {
         /// The architecture.
         arch: String,
     },
     /// No backend of this build compiles for an architecture with that name.
     #[error(
-        "no backend of this build compiles for `{name}`; architectures are like `sm_90`, `compute_90` and `gfx90a`"
+        "no backend of this build compiles for `{name}`; help: use a name such as `sm_90`, `compute_90` or `gfx90a`, and the feature of its backend"
     )]
     UnknownTarget {
         /// The name.
         name: String,
     },
     /// The device needs compiled images, and the program was opened without a compiler.
-    #[error("kernel `{kernel}` must be compiled, but the program was opened without a compiler")]
+    #[error(
+        "kernel `{kernel}` must be compiled, but the program was opened without a compiler; help: open it with an `Arch`, \
+         which brings its compiler, or give it exported kernels"
+    )]
     NoCompiler {
         /// The kernel.
         kernel: String,
@@ -213,8 +224,8 @@ pub enum Error {
     /// Two blocks of a region use the same memory, and one of them writes it. Nothing of the later operation was
     /// submitted; what its block submitted before is joined with the region.
     #[error(
-        "`{}` ({}) {} `{}` in a block of a region, and `{}` ({}) {} the same memory as `{}` in another one: put both into \
-         one block, or give each block memory of its own",
+        "`{}` ({}) {} `{}` in a block of a region, and `{}` ({}) {} the same memory as `{}` in another one; help: put both \
+         into one block, or give each block memory of its own",
         .0.later.kernel, .0.later.at, .0.later.does(), .0.later.parameter,
         .0.earlier.kernel, .0.earlier.at, .0.earlier.does(), .0.earlier.parameter
     )]
@@ -234,7 +245,10 @@ pub enum Error {
         name: String,
     },
     /// The kernel does not accept an argument of a launch.
-    #[error("argument {position} of kernel `{kernel}` is {given}, but the kernel takes {expected}")]
+    #[error(
+        "argument {position} of kernel `{kernel}` is {given}, but the kernel takes {expected}; help: pass the arguments in \
+         the order and with the types of the kernel's parameters"
+    )]
     Argument {
         /// The kernel.
         kernel: String,
@@ -246,7 +260,9 @@ pub enum Error {
         expected: String,
     },
     /// The caller expects another type of value than the kernel returns. Nothing was launched.
-    #[error("kernel `{kernel}` returns {returns}, but the launch expects {asked}")]
+    #[error(
+        "kernel `{kernel}` returns {returns}, but the launch expects {asked}; help: launch it with the type that it returns"
+    )]
     ResultType {
         /// The kernel.
         kernel: String,
@@ -256,7 +272,10 @@ pub enum Error {
         returns: String,
     },
     /// Too many kernels exist at once.
-    #[error("kernel `{kernel}` cannot be launched: a process has at most {limit} kernels at once")]
+    #[error(
+        "kernel `{kernel}` cannot be launched: a process has at most {limit} kernels at once; help: drop kernels that were \
+         made at run time, or use them again"
+    )]
     TooManyKernels {
         /// The kernel.
         kernel: String,
@@ -290,7 +309,9 @@ pub enum Error {
         used_on: Box<DeviceName>,
     },
     /// The number of elements is not that of the shape.
-    #[error("the shape {shape:?} has {expected} elements, but {given} were given")]
+    #[error(
+        "the shape {shape:?} has {expected} elements, but {given} were given; help: give as many elements as the shape has"
+    )]
     Shape {
         /// The shape.
         shape: Vec<usize>,
@@ -300,7 +321,10 @@ pub enum Error {
         given: usize,
     },
     /// A range or row is not inside the first axis of a tensor.
-    #[error("{begin}..{end} is not inside the first axis of a tensor of shape {shape:?}")]
+    #[error(
+        "{begin}..{end} is not inside the first axis of a tensor of shape {shape:?}; help: use a range inside 0..{}",
+        shape.first().copied().unwrap_or_default()
+    )]
     Range {
         /// The range's start.
         begin: usize,
@@ -313,7 +337,10 @@ pub enum Error {
     #[error(transparent)]
     View(ViewProblem),
     /// An index is not inside a tensor.
-    #[error("the index {index:?} is not inside a tensor of shape {shape:?}")]
+    #[error(
+        "the index {index:?} is not inside a tensor of shape {shape:?}; help: each index must be less than the extent of its \
+         axis"
+    )]
     Index {
         /// The index.
         index: Vec<usize>,
@@ -374,17 +401,23 @@ pub enum Error {
         problem: NpyProblem,
     },
     /// An operation needs a tensor in device memory, and was given a host array.
-    #[error("{what} needs a tensor in device memory, but was given a host array")]
+    #[error(
+        "{what} needs a tensor in device memory, but was given a host array; help: copy the array to a tensor with \
+         `Program::tensor_from`"
+    )]
     HostArray {
         /// The operation.
         what: &'static str,
     },
     /// The tensor of a slice was moved out of its [`SliceMut`](crate::SliceMut), and cannot be used elsewhere.
-    #[error("a tensor was moved out of its slice, and cannot be used elsewhere")]
+    #[error(
+        "a tensor was moved out of its slice, and cannot be used elsewhere; help: pass `&mut *slice`, and do not swap or \
+         move the tensor out of a `SliceMut`"
+    )]
     MovedSlice,
     /// A tensor of indices has an element twice.
     #[error(
-        "elements {} and {} of the tensor are both {value}; all must differ",
+        "elements {} and {} of the tensor are both {value}, but all must differ; help: correct the elements, or write by an atomic",
         positions[0], positions[1]
     )]
     NotDistinct {
@@ -395,12 +428,12 @@ pub enum Error {
     },
     /// A captured graph writes a tensor, so that its elements may change at any launch of the graph.
     #[error(
-        "a captured graph writes this tensor, so its elements may not stay distinct: copy them to another tensor"
+        "a captured graph writes this tensor, so its elements may not stay distinct; help: copy them to a tensor that no graph writes"
     )]
     WrittenByGraph,
     /// A graph relies on the distinct elements of a tensor that was written since they were checked.
     #[error(
-        "a launch of the graph relies on the distinct elements of `{parameter}` of kernel `{kernel}`, which was written since: call `distinct` again"
+        "a launch of the graph relies on the distinct elements of `{parameter}` of kernel `{kernel}`, which was written since; help: call `distinct` again after the write"
     )]
     NoLongerDistinct {
         /// The kernel.
@@ -409,13 +442,13 @@ pub enum Error {
         parameter: String,
     },
     /// A tensor of that shape is larger than any memory.
-    #[error("a tensor of shape {shape:?} is too large")]
+    #[error("a tensor of shape {shape:?} is too large for any memory; help: use a smaller shape")]
     TooLarge {
         /// The shape.
         shape: Vec<usize>,
     },
     /// No backend of this build has that name.
-    #[error("unknown backend `{name}`: this build has {}", .known.join(", "))]
+    #[error("unknown backend `{name}`; help: use one of this build ({}), or build with the feature of the backend", .known.join(", "))]
     UnknownBackend {
         /// The name.
         name: String,
@@ -433,13 +466,13 @@ pub enum Error {
         stream: u64,
     },
     /// An operation during a capture cannot be captured. It had no effect, and the capture can go on.
-    #[error("{what} cannot be captured")]
+    #[error("{what} cannot be captured; help: do it before or after the capture")]
     Capture {
         /// The operation.
         what: &'static str,
     },
     /// No launch of a graph has an argument with that name.
-    #[error("no launch of the graph has an argument `{name}`; its arguments are {}", .known.join(", "))]
+    #[error("no launch of the graph has an argument `{name}`; help: use one of {}", .known.join(", "))]
     UnknownArgument {
         /// The name.
         name: String,
@@ -449,7 +482,8 @@ pub enum Error {
     /// With the given tensor, two arguments of a graph's launch share memory, and one of them is written. Nothing was
     /// launched.
     #[error(
-        "the arguments `{}` and `{}` of kernel `{kernel}` share memory, and one of them is written", .parameters[0],
+        "the arguments `{}` and `{}` of kernel `{kernel}` share memory, and one of them is written; help: pass \
+         different memory to them", .parameters[0],
         .parameters[1]
     )]
     Overlap {
@@ -540,7 +574,11 @@ fn other_program(what: &str, user: &Option<Box<str>>, of: &DeviceName, on: &Devi
         true => format!("another program on {of}"),
         false => format!("a program on {of}, but is used on {on}"),
     };
-    let remedy = if what.contains("tensor") { "; help: copy it with `copy_to`" } else { "" };
+    let remedy = if what.contains("tensor") {
+        "; help: copy it with `copy_to`"
+    } else {
+        "; help: use objects of one program together"
+    };
     format!("{user} belongs to {place}{remedy}")
 }
 
@@ -663,7 +701,11 @@ impl fmt::Display for RaceExample {
                 write!(f, "for example, (`{names}`) = ({first}) and ({second})")?;
             }
         }
-        write!(f, " both access `{tensor}[{element}]`")
+        write!(
+            f,
+            " both access `{tensor}[{element}]`; help: launch with other arguments, or access an element by one iteration \
+             only"
+        )
     }
 }
 
@@ -688,8 +730,8 @@ impl fmt::Display for CounterOverflow {
         if *may_decrease {
             return write!(
                 f,
-                "an amount that is added to an element of `{tensor}` may be negative, so that tickets repeat; help: add \
-                 an amount that is bounded from below, as `n.max(0)` is, or of an unsigned type"
+                "an amount that is added to an element of `{tensor}` may be negative, so that `atomic_add` may return \
+                 a value twice; help: add an amount that is bounded from below, as `n.max(0)` is, or of an unsigned type"
             );
         }
         match draws {
@@ -700,77 +742,8 @@ impl fmt::Display for CounterOverflow {
         }
         write!(
             f,
-            ", and the tickets of a counter of {bits} bits repeat after 2^{bits}; help: use a 64-bit counter, or limit \
-             the loops around it"
+            ", and the values that `atomic_add` returns from a counter of {bits} bits repeat after \
+             2^{bits}; help: use a 64-bit counter, or limit the loops around it"
         )
     }
-}
-
-/// An error that a kernel reported while it ran, with the launch that caused it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{kernel}` ({file}:{line}): {cause}")]
-#[non_exhaustive]
-pub struct KernelError {
-    /// The kernel.
-    pub kernel: String,
-    /// Its source file.
-    pub file: String,
-    /// The source line; 0 where it is unknown.
-    pub line: u32,
-    /// The column; 0 where it is unknown.
-    pub column: u32,
-    /// The number of the launch in the program, from 1.
-    pub launch: u64,
-    /// The cause.
-    pub cause: KernelErrorCause,
-}
-
-/// The cause of a kernel's error.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum KernelErrorCause {
-    /// An index was out of range.
-    #[error("index {index:?} of `{tensor}` is out of range for its shape {shape:?}")]
-    IndexOutOfRange {
-        /// The tensor parameter, the shared array of a block, or the indexed local value.
-        tensor: String,
-        /// The index.
-        index: Vec<u64>,
-        /// The tensor's shape.
-        shape: Vec<u64>,
-    },
-    /// An `assert!` failed.
-    #[error("assertion failed: {message}")]
-    Assert {
-        /// The message, or the source text of the condition.
-        message: String,
-    },
-    /// An `assert_eq!` or `assert_ne!` failed. The operands are written as by `{:?}`.
-    #[error("{}", comparison_text(.operator, .left, .right, .message.as_deref()))]
-    Comparison {
-        /// What must hold between the operands: `==` or `!=`.
-        operator: &'static str,
-        /// The left operand.
-        left: String,
-        /// The right operand.
-        right: String,
-        /// The message, if there is one.
-        message: Option<String>,
-    },
-    /// An integer was divided by zero.
-    #[error("division by zero")]
-    DivideByZero,
-    /// A parallel loop whose bounds the device computed has too many iterations: one of the bounds has wrapped, as
-    /// `0..n - 1` does where `n` is 0. No iteration ran.
-    #[error("the loop has {iterations:?} iterations: one of its bounds has wrapped")]
-    BoundWrapped {
-        /// The number of iterations of each dimension.
-        iterations: Vec<u64>,
-    },
-    /// The error record has a site that the kernel does not have: device memory was overwritten.
-    #[error("an error at the unknown site {site}")]
-    Unknown {
-        /// The site's number.
-        site: u32,
-    },
 }

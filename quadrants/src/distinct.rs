@@ -42,7 +42,7 @@ use quadrants_program::{
 ///
 /// let twice = prog.tensor_from(&[2_u32, 0, 2], [3])?;
 /// let error = qd::distinct(&twice).unwrap_err();
-/// assert_eq!(error.to_string(), "elements 0 and 2 of the tensor are both 2; all must differ");
+/// assert!(error.to_string().starts_with("elements 0 and 2 of the tensor are both 2"));
 /// # Ok::<(), qd::Error>(())
 /// ```
 pub fn distinct<T: Int, const N: usize>(index: &Tensor<T, N>) -> Result<&Distinct<T, N>> {

@@ -100,7 +100,8 @@ mod tests {
     fn an_error_names_call_symbol_and_code() {
         let error = check(&(), "alloc", "hipMalloc", Status(2));
         assert!(error.is_out_of_memory());
-        assert_eq!(error.to_string(), "alloc failed: hipMalloc returned hipErrorOutOfMemory (2)");
+        let text = error.to_string();
+        assert!(text.starts_with("alloc failed: hipMalloc returned hipErrorOutOfMemory (2)"));
         let refused = check(&(), "load_module", "hipModuleLoadData", Status(209));
         assert!(is_image_rejected(refused.driver_error().unwrap()));
     }

@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(error.severity(), Severity::Recoverable);
         assert_eq!(
             error.to_string(),
-            "alloc failed: cuMemAlloc_v2 returned CUDA_ERROR_OUT_OF_MEMORY (2)"
+            "alloc failed: cuMemAlloc_v2 returned CUDA_ERROR_OUT_OF_MEMORY (2); help: use smaller tensors, or drop some"
         );
     }
 

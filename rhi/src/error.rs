@@ -44,7 +44,7 @@ pub enum Error {
         required: &'static str,
     },
     /// The driver works and reports no device.
-    #[error("the {backend} driver reports no device{}", because(.source))]
+    #[error("the {backend} driver reports no device; one must be visible to the process{}", because(.source))]
     NoDevice {
         /// The backend.
         backend: &'static str,
@@ -54,7 +54,7 @@ pub enum Error {
     },
     /// There is no device with this ordinal.
     #[error(
-        "there is no {backend} device {ordinal}: the driver reports {count}; ordinals start at 0"
+        "there is no {backend} device {ordinal}: the driver reports {count}; help: ordinals are less than the number of devices"
     )]
     DeviceOrdinal {
         /// The backend.
@@ -68,7 +68,7 @@ pub enum Error {
     #[error(transparent)]
     Driver(#[from] DriverError),
     /// The device cannot load a module's image.
-    #[error("the device cannot load the image{}{}", detail(.log), because(.source))]
+    #[error("the device cannot load the image, which must be compiled for its architecture{}{}", detail(.log), because(.source))]
     ImageRejected {
         /// The loader's message.
         log: String,
@@ -153,7 +153,7 @@ impl Error {
 
 /// A driver call that returned an error code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{call} failed: {symbol} returned {name} ({code})")]
+#[error("{call} failed: {symbol} returned {name} ({code}){}", .kind.remedy())]
 #[non_exhaustive]
 pub struct DriverError {
     /// The operation, by its row in the driver table: `launch`, `create_stream`.
@@ -211,6 +211,16 @@ pub enum DriverErrorKind {
 }
 
 impl DriverErrorKind {
+    /// How to fix an error of this class, where its code does not say it.
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::OutOfMemory => "; help: use smaller tensors, or drop some",
+            Self::InvalidHandle => "; help: keep foreign handles alive while they are used",
+            Self::Capturing => "; help: end the capture first",
+            _ => "",
+        }
+    }
+
     /// The state of the device after an error of this class.
     #[must_use]
     pub fn severity(self) -> Severity {

@@ -42,13 +42,18 @@ pub enum ImageProblem {
     #[error("cannot be read: {0}")]
     Unreadable(#[from] io::Error),
     /// Another user can have written the file.
-    #[error("{what}, and compiled kernels are executed")]
+    #[error(
+        "{what}, and compiled kernels are executed; help: remove the file, or give the folder to the user who runs the \
+         program and take write access from others (`chmod -R go-w`)"
+    )]
     Untrusted {
         /// Why that is possible.
         what: &'static str,
     },
     /// Another version of these crates stored it. This is no damage.
-    #[error("has format version {found}, and this build reads version {VERSION}")]
+    #[error(
+        "has format version {found}, and this build reads version {VERSION}; the kernel is compiled again when it is needed"
+    )]
     Version {
         /// The format version of the file.
         found: u8,

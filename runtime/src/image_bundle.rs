@@ -65,14 +65,16 @@ pub enum BundleError {
         source: io::Error,
     },
     /// The data is not an image bundle.
-    #[error("`{source_name}` is not a file of exported kernels")]
+    #[error(
+        "`{source_name}` is not a file of exported kernels; help: use a file that `Program::export_cache` wrote"
+    )]
     NotABundle {
         /// The file name, or a note that the data is in memory.
         source_name: String,
     },
     /// The bundle has a format version that this build does not read.
     #[error(
-        "`{source_name}` has format version {found}, and this build reads version {VERSION}; export it again"
+        "`{source_name}` has format version {found}, and this build reads version {VERSION}; help: export it again"
     )]
     Version {
         /// The file name, or a note that the data is in memory.
@@ -82,7 +84,7 @@ pub enum BundleError {
     },
     /// The bundle was made by another release of these crates, whose images have other keys.
     #[error(
-        "`{source_name}` was exported by release {found}, and this is release {RELEASE}; export it again"
+        "`{source_name}` was exported by release {found}, and this is release {RELEASE}; help: export it again"
     )]
     Release {
         /// The file name, or a note that the data is in memory.
@@ -92,7 +94,7 @@ pub enum BundleError {
     },
     /// The data ends before the last entry does.
     #[error(
-        "`{source_name}` is truncated: it has {found} of {expected} bytes; copy or export it again"
+        "`{source_name}` is truncated: it has {found} of {expected} bytes; help: copy or export it again"
     )]
     Truncated {
         /// The file name, or a note that the data is in memory.
@@ -103,7 +105,7 @@ pub enum BundleError {
         found: u64,
     },
     /// The header is damaged, or describes entries above the size limit.
-    #[error("the header of `{source_name}` is damaged; copy or export it again")]
+    #[error("the header of `{source_name}` is damaged; help: copy or export it again")]
     Damaged {
         /// The file name, or a note that the data is in memory.
         source_name: String,

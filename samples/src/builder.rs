@@ -7,7 +7,7 @@ use quadrants_ir::{
     ParamId, ParamKind,
     ScalarType::{self, Bool, U64},
     Site, SiteId, SiteKind, Stmt, TopStmt, UnaryOp,
-    format::{Argument, Format},
+    format::{Format, FormatArgument},
     offload,
 };
 
@@ -178,8 +178,8 @@ impl Builder {
     /// A message with these arguments, after those of the iteration.
     pub fn print(&mut self, text: &str, iteration: &[ExprId], args: &[ExprId]) -> Stmt {
         let position = |argument| match argument {
-            Argument::Position(at) => Ok(at),
-            Argument::Name(name) => Err(name),
+            FormatArgument::Position(at) => Ok(at),
+            FormatArgument::Name(name) => Err(name),
         };
         let format = Format::parse(text, position).expect("a text with positions");
         let values = [iteration, args].concat();

@@ -622,7 +622,7 @@ impl Generator<'_> {
                 self.builder.cast(ty, value)
             }
             2 if ty.is_float() || ty.is_int() => self.math(ty, depth),
-            3 if ty == Bool || ty.is_signed_int() || ty.is_float() => {
+            3 if ty == Bool || ty.is_wide_signed_int() || ty.is_float() => {
                 let value = self.expr(ty, depth);
                 let op = if ty == Bool { UnaryOp::Not } else { UnaryOp::Neg };
                 self.builder.expr(ty, ExprKind::Unary { op, value })

@@ -140,7 +140,7 @@ fn to_value(ty: ScalarType, word: &str) -> String {
 fn combined(op: ReduceOp, ty: ScalarType, a: &str, b: &str) -> String {
     let suffix = if ty == ScalarType::F32 { "f" } else { "" };
     match op {
-        ReduceOp::Add if ty.is_signed_int() => {
+        ReduceOp::Add if ty.is_wide_signed_int() => {
             let unsigned = ty.unsigned();
             format!("({ty})(({unsigned}){a} + ({unsigned}){b})")
         }

@@ -38,7 +38,7 @@ pub(super) fn identity(op: AtomicOp, ty: ScalarType) -> String {
         AtomicOp::Min | AtomicOp::Max if ty.is_float() => constant(f64::NAN.into()),
         AtomicOp::Or | AtomicOp::Xor => zero(ty),
         AtomicOp::And if ty == ScalarType::Bool => constant(true.into()),
-        AtomicOp::And if ty.is_signed_int() => int(ty, -1),
+        AtomicOp::And if ty.is_wide_signed_int() => int(ty, -1),
         AtomicOp::And => int(ty, high),
         AtomicOp::Min => int(ty, high),
         AtomicOp::Max => int(ty, low),
@@ -57,7 +57,7 @@ pub(super) fn int(ty: ScalarType, value: i128) -> String {
         _ => "",
     };
     // C++ parses `-2147483648` as the negation of a number that does not fit into `int`.
-    if ty.is_signed_int() && ty.int_range().is_some_and(|(low, _)| low == value) {
+    if ty.is_wide_signed_int() && ty.int_range().is_some_and(|(low, _)| low == value) {
         format!("({}{suffix} - 1{suffix})", value + 1)
     } else {
         format!("{value}{suffix}")

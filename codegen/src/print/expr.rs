@@ -88,7 +88,7 @@ impl TaskPrinter<'_> {
             ExprKind::Unary { op, value } => self.unary(*op, *value, ty),
             ExprKind::Binary { op, lhs, rhs } => {
                 let is_arithmetic = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
-                let is_signed = ty.is_signed_int() && ty.size() >= 4;
+                let is_signed = ty.is_wide_signed_int() && ty.size() >= 4;
                 let is_exact = |this: &mut Self| expr.exact || this.range_of(id).is_some();
                 if is_arithmetic && is_signed && is_exact(self) {
                     let (level, sign) = arithmetic(*op);
@@ -175,7 +175,7 @@ impl TaskPrinter<'_> {
                 let number = self.is_number(lhs).at(Level::Unary);
                 Text::new(Level::Unary, format!("!{number}"))
             }
-            Add | Sub | Mul if ty.is_signed_int() => {
+            Add | Sub | Mul if ty.is_wide_signed_int() => {
                 self.modular(|this| this.unsigned_infix(op, lhs, rhs), ty)
             }
             Add | Sub | Mul | Div => {
@@ -198,7 +198,7 @@ impl TaskPrinter<'_> {
     fn math(&mut self, function: MathFn, args: &[ExprId], ty: ScalarType) -> Text {
         let helper = match function {
             MathFn::Powi => Some(Helper::Powi(ty)),
-            MathFn::Abs if ty.is_signed_int() => Some(Helper::Abs(ty)),
+            MathFn::Abs if ty.is_wide_signed_int() => Some(Helper::Abs(ty)),
             MathFn::Min if ty.is_int() => Some(Helper::Min(ty)),
             MathFn::Max if ty.is_int() => Some(Helper::Max(ty)),
             MathFn::Abs if ty.is_int() => return self.value(args[0]),
@@ -279,7 +279,7 @@ impl TaskPrinter<'_> {
     /// Arithmetic in the unsigned type, with a cast back: signed overflow is undefined in C++.
     fn modular(&mut self, print: impl FnOnce(&mut Self) -> Text, ty: ScalarType) -> Text {
         let value = print(self);
-        if ty.is_signed_int() { value.cast(ty) } else { value }
+        if ty.is_wide_signed_int() { value.cast(ty) } else { value }
     }
 
     /// An integer in its unsigned type. Wrapping operators inside need no cast back and forth.

@@ -132,12 +132,12 @@ impl Helper {
             ),
             Self::Min(ty) => pair(ty, &name, "return a < b ? a : b;"),
             Self::Max(ty) => pair(ty, &name, "return a > b ? a : b;"),
-            Self::Div(ty) if ty.is_signed_int() => pair(
+            Self::Div(ty) if ty.is_wide_signed_int() => pair(
                 ty,
                 &name,
                 &format!("return b == 0 ? 0 : b == -1 ? {} : a / b;", negated(ty, "a")),
             ),
-            Self::Rem(ty) if ty.is_signed_int() => {
+            Self::Rem(ty) if ty.is_wide_signed_int() => {
                 pair(ty, &name, "return b == 0 || b == -1 ? 0 : a % b;")
             }
             Self::Div(ty) => pair(ty, &name, "return b == 0 ? 0 : a / b;"),

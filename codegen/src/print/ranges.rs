@@ -24,7 +24,7 @@ impl TaskPrinter<'_> {
 
     /// Notes that a local is a counter of a loop whose bounds the launch has proven to be at most 2^30.
     pub(super) fn note_narrow_counter(&mut self, local: LocalId) {
-        let unsigned = !self.kernel.locals[local].ty.is_signed_int();
+        let unsigned = !self.kernel.locals[local].ty.is_wide_signed_int();
         let low = if unsigned { 0 } else { -COVERED_END };
         self.ranges.insert(local, (low, COVERED_END - 1));
     }
@@ -118,7 +118,7 @@ fn limits(ty: ScalarType) -> Option<ValueRange> {
         return None;
     }
     let bits = 8 * ty.size() as u32;
-    Some(match (ty.is_signed_int(), bits) {
+    Some(match (ty.is_wide_signed_int(), bits) {
         (true, 64) => (i64::MIN, i64::MAX),
         (true, _) => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
         (false, 64) => (0, i64::MAX),

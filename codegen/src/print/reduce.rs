@@ -221,7 +221,7 @@ impl TaskPrinter<'_> {
         b: &str,
     ) -> String {
         match op {
-            AtomicOp::Add if ty.is_signed_int() => {
+            AtomicOp::Add if ty.is_wide_signed_int() => {
                 let unsigned = ty.unsigned();
                 format!("({ty})(({unsigned}){a} + ({unsigned})({b}))")
             }

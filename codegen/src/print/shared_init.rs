@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use quadrants_ir::{
     Array, BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, Offloaded, SharedExtent, Stmt,
     TaskKind,
-    races::{AffineForm, Space, Var, VarKind, disjoint_in_loop},
+    races::{AffineForm, Var, VarKind, VarSpace, disjoint_in_loop},
 };
 
 use super::task::TaskPrinter;
@@ -21,7 +21,7 @@ const MAX_VALUE: i128 = i32::MAX as i128;
 /// The values of a phase's locals, as affine forms of the thread index and loop variables.
 struct PhaseValues<'a> {
     kernel: &'a Offloaded,
-    space: Space,
+    space: VarSpace,
     locals: HashMap<LocalId, AffineForm>,
 }
 
@@ -155,7 +155,7 @@ impl<'a> InitAnalysis<'a> {
 
 impl<'a> PhaseValues<'a> {
     fn of_thread(kernel: &'a Offloaded, thread: LocalId, threads: u32) -> Option<Self> {
-        let mut values = Self { kernel, space: Space::new(), locals: HashMap::new() };
+        let mut values = Self { kernel, space: VarSpace::new(), locals: HashMap::new() };
         values.bind(thread, 0, i128::from(threads) - 1)?;
         Some(values)
     }

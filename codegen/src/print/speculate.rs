@@ -250,7 +250,7 @@ impl TaskPrinter<'_> {
         stmts: &[Stmt],
     ) -> CheckedRange {
         let narrow = self.narrow(at, stmts).map(|value| self.kernel.exprs[value].ty);
-        let largest = match narrow.is_some_and(ScalarType::is_signed_int) {
+        let largest = match narrow.is_some_and(ScalarType::is_wide_signed_int) {
             true => i64::from(i32::MAX),
             false => i64::from(u32::MAX),
         };
@@ -309,7 +309,7 @@ impl TaskPrinter<'_> {
             indices.iter().map(|(at, _)| self.change(*at, serial_loop, &mut cache)).collect();
         let ty = kernel.locals[serial_loop.var].ty;
         let is_variable = |at: ExprId| match kernel.exprs[at].kind {
-            ExprKind::Local(local) => local == serial_loop.var && !ty.is_signed_int(),
+            ExprKind::Local(local) => local == serial_loop.var && !ty.is_wide_signed_int(),
             _ => false,
         };
         let mut conditions = Vec::new();

@@ -675,7 +675,7 @@ impl<'a> TaskPrinter<'a> {
                     false => format!("{} - {}", wide(high), wide(low)),
                 };
                 let count = self.fresh(&format!("{name}_count"));
-                self.line(&match from_zero && !ty.is_signed_int() {
+                self.line(&match from_zero && !ty.is_wide_signed_int() {
                     true => format!("const u64 {count} = {difference};"),
                     false => format!("const u64 {count} = {high} > {low} ? {difference} : 0ull;"),
                 });

@@ -145,7 +145,7 @@ fn random_loop(seed: u64) -> Loop {
         let first = match rng.below(4) {
             0 | 1 => 0,
             2 => 1 + rng.below(5) as i64,
-            _ if ty.is_signed_int() => -1 - rng.below(40) as i64,
+            _ if ty.is_wide_signed_int() => -1 - rng.below(40) as i64,
             _ => 3,
         };
         let mask = if ty.size() == 8 { u64::MAX } else { (1 << (8 * ty.size())) - 1 };

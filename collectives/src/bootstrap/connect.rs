@@ -182,7 +182,7 @@ fn reply(
 }
 
 fn strange(what: &str) -> Attempt {
-    Error::protocol(format!("rank 0 sent {what}; help: does another program use the port?")).into()
+    Error::protocol(format!("rank 0 sent {what}")).into()
 }
 
 /// Why no more frames come.

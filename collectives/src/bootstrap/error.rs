@@ -66,7 +66,7 @@ pub enum Error {
         source: Arc<io::Error>,
     },
     /// Something took longer than the timeout.
-    #[error("{what} took longer than {after:?}{}{}", missing_ranks(.missing), rejections(*.rejected))]
+    #[error("{what} took longer than {after:?}{}{}; help: look at the output of the other ranks, which need the same address, port and secret", missing_ranks(.missing), rejections(*.rejected))]
     Timeout {
         /// What did not finish.
         what: String,
@@ -78,13 +78,13 @@ pub enum Error {
         rejected: u64,
     },
     /// A process closed its connection without leaving in order, or was silent for too long.
-    #[error("rank {rank} was lost")]
+    #[error("rank {rank} was lost; help: look at the output of that process")]
     PeerLost {
         /// Its rank.
         rank: usize,
     },
     /// A process left the group, and an operation needs it.
-    #[error("rank {rank} left the group")]
+    #[error("rank {rank} left the group; help: all ranks must make the same calls before they end")]
     Left {
         /// Its rank.
         rank: usize,
@@ -104,7 +104,10 @@ pub enum Error {
         source: Arc<io::Error>,
     },
     /// A peer sent something that this protocol does not allow.
-    #[error("protocol error: {what}")]
+    #[error(
+        "a process sent what the protocol of the rendezvous does not allow: {what}; help: if another program uses the port, \
+         choose another one (QUADRANTS_RENDEZVOUS_PORT)"
+    )]
     Protocol {
         /// What was wrong.
         what: String,
@@ -118,7 +121,9 @@ pub enum Error {
         rank: usize,
     },
     /// A payload is too long.
-    #[error("a payload of {length} bytes is longer than {limit}")]
+    #[error(
+        "a payload of {length} bytes is longer than {limit}; help: send larger data by a collective operation"
+    )]
     TooLong {
         /// Its length.
         length: usize,
@@ -154,13 +159,17 @@ pub enum Rejection {
     )]
     Secret,
     /// The world sizes differ.
-    #[error("the world sizes differ; rank 0 has {expected}")]
+    #[error(
+        "the world sizes differ, and rank 0 has {expected}; help: WORLD_SIZE must have the same value for all processes"
+    )]
     WorldSize {
         /// Rank 0's world size.
         expected: u32,
     },
     /// The rank is not less than the world size.
-    #[error("the rank is not less than the world size {world_size}")]
+    #[error(
+        "the rank is not less than the world size {world_size}; help: ranks are less than the number of processes"
+    )]
     RankOutOfRange {
         /// Rank 0's world size.
         world_size: u32,

@@ -130,6 +130,7 @@ fn transfers_with_ranks_of_other_processes_are_left_out() {
     assert_eq!(
         text,
         "the calls of ranks 2 and 0 differ in transfer 1 from rank 0 to rank 2: rank 2 called `receive` from rank 0 (4 \
-         elements of `f32`), rank 0 called `send` to rank 2 (3 elements of `f32`)"
+         elements of `f32`), rank 0 called `send` to rank 2 (3 elements of `f32`); help: all \
+         ranks must make the same calls in the same order"
     );
 }

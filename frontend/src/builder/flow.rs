@@ -3,7 +3,7 @@
 use quadrants_ir::{
     ScalarType,
     abi::MESSAGE_VALUES,
-    format::{Argument, Format, FormatPiece},
+    format::{Format, FormatArgument, FormatPiece},
 };
 
 use super::{
@@ -122,16 +122,16 @@ impl KernelBuilder {
     #[track_caller]
     pub fn assert_<'b>(&'b self, cond: impl Operand<'b>, message: &str) {
         let cond = self.operand(cond, ScalarType::Bool);
-        self.stmt(StmtKind::Assert { cond, failure: message.into() });
+        self.stmt(StmtKind::Assert { cond, report: message.into() });
     }
 
     /// Prints a message as `println!` does: `text` with the values in it.
     #[track_caller]
     pub fn print<'b>(&'b self, text: &str, values: &[Value<'b>]) {
         let position = |argument| match argument {
-            Argument::Position(at) if at < values.len() => Ok(at),
-            Argument::Position(at) => Err(format!("the message has no value {at}")),
-            Argument::Name(name) => Err(format!("`{{{name}}}` must be a position")),
+            FormatArgument::Position(at) if at < values.len() => Ok(at),
+            FormatArgument::Position(at) => Err(format!("the message has no value {at}")),
+            FormatArgument::Name(name) => Err(format!("`{{{name}}}` must be a position")),
         };
         let suits = |format: &Format| {
             format.pieces.iter().all(|piece| match piece {

@@ -49,9 +49,9 @@ use state::{Atom, BuilderState, caller, type_ix, types};
 
 use crate::{
     Error,
+    function_unit::FunctionUnit,
     lower::lower_unit,
     syntax::{Block, Function, FunctionKind, Param, ParamPassing, Span, StmtKind},
-    unit::Unit,
 };
 
 impl KernelBuilder {
@@ -162,7 +162,7 @@ impl KernelBuilder {
             body: Block { stmts, value: state.result.map(|(expr, _)| Box::new(expr)) },
             options: state.options,
         };
-        let unit = Unit {
+        let unit = FunctionUnit {
             function,
             file: self.file.to_owned(),
             params: kinds,

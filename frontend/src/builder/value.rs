@@ -75,7 +75,7 @@ impl<'b> Value<'b> {
     pub fn math(self, function: MathFn, args: &[Self]) -> Self {
         let name = function.name();
         let fits = match function {
-            MathFn::Abs => self.ty.is_float() || self.ty.is_signed_int(),
+            MathFn::Abs => self.ty.is_float() || self.ty.wide().is_wide_signed_int(),
             MathFn::Min | MathFn::Max => self.ty != ScalarType::Bool,
             _ => self.ty.is_float(),
         };
@@ -114,9 +114,10 @@ impl<'b> Value<'b> {
     fn binary(self, op: BinaryOp, sign: &'static str, rhs: impl Operand<'b>) -> Self {
         let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
         let rhs = rhs.into_value(self.builder);
+        let wide = self.ty.wide();
         let fits = match op {
-            BinaryOp::Shl | BinaryOp::Shr => self.ty.is_int() && rhs.ty.is_int(),
-            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => !self.ty.is_float(),
+            BinaryOp::Shl | BinaryOp::Shr => wide.is_int() && rhs.ty.wide().is_int(),
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => !wide.is_float(),
             _ => op.is_comparison() || self.ty != ScalarType::Bool,
         };
         if !fits {
@@ -130,9 +131,10 @@ impl<'b> Value<'b> {
 
     #[track_caller]
     fn unary(self, op: UnaryOp, sign: &'static str) -> Self {
+        let wide = self.ty.wide();
         let fits = match op {
-            UnaryOp::Neg => self.ty.is_float() || self.ty.is_signed_int(),
-            _ => !self.ty.is_float(),
+            UnaryOp::Neg => wide.is_float() || wide.is_wide_signed_int(),
+            _ => !wide.is_float(),
         };
         if !fits {
             self.builder.misuse(Misuse::Undefined { operation: sign, ty: self.ty });

@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::{Checker, ScopeKind};
 use crate::{
-    rule::{NotCombined, Rule},
+    language_rule::{LanguageRule, NotCombined},
     syntax::{BinaryOp, Expr, ExprKind, For, LogicOp, Span, StmtKind},
     visit::{Node, any_in_block, any_in_expr, base_name, each_binding},
 };
@@ -16,11 +16,11 @@ impl Checker<'_> {
         let crossed = &self.scopes[depth..];
         let owned = name.to_owned();
         let rule = if crossed.contains(&ScopeKind::Phase) {
-            Rule::AssignOutsidePhase(owned)
+            LanguageRule::AssignOutsidePhase(owned)
         } else if crossed.contains(&ScopeKind::Blocks) {
-            Rule::AssignOutsideBlocks(owned)
+            LanguageRule::AssignOutsideBlockFor(owned)
         } else if crossed.contains(&ScopeKind::StreamParallel) {
-            Rule::AssignOutsideBlock(owned)
+            LanguageRule::AssignOutsideRegionBlock(owned)
         } else if let Some(each) =
             self.parallel.filter(|_| crossed.contains(&ScopeKind::ParallelLoop))
         {
@@ -28,7 +28,7 @@ impl Checker<'_> {
             if !self.outside.insert(owned.clone()) {
                 return;
             }
-            Rule::AssignOutsideLoop { reason: reason(each, name), name: owned }
+            LanguageRule::AssignOutsideLoop { reason: reason(each, name), name: owned }
         } else {
             return;
         };
@@ -54,7 +54,7 @@ struct LoopUses<'a> {
     hidden: Vec<u32>,
     combined: Vec<(u32, CombineOp)>,
     /// Assignments that combine nothing.
-    failures: Vec<NotCombined>,
+    reasons: Vec<NotCombined>,
     compared: bool,
     /// Whether `&&` or `||` combines into it.
     lazy: bool,
@@ -77,13 +77,13 @@ fn reason(each: &For, name: &str) -> NotCombined {
     if let Some(line) = uses.hidden.first() {
         return NotCombined::Hidden { line: *line };
     }
-    if let Some(NotCombined::Last) = uses.failures.first()
+    if let Some(NotCombined::Last) = uses.reasons.first()
         && uses.compared
     {
         return NotCombined::Selection;
     }
-    match (uses.failures.into_iter().next(), other, mixed) {
-        (Some(failure), ..) => failure,
+    match (uses.reasons.into_iter().next(), other, mixed) {
+        (Some(reason), ..) => reason,
         (None, Some(line), _) => NotCombined::Use { line },
         (None, None, Some((line, _))) => NotCombined::Mixed { line: *line },
         (None, None, None) if uses.lazy => NotCombined::Effect,
@@ -110,7 +110,7 @@ impl<'a> LoopUses<'a> {
                         let own = occurrences(value, name);
                         match combine_op(target, *op, value, own.len()) {
                             Ok(op) => self.combined.push((line, op)),
-                            Err(failure) => self.failures.push(failure),
+                            Err(reason) => self.reasons.push(reason),
                         }
                         self.lazy |= matches!(value.kind, ExprKind::Logic { .. });
                         if op.is_none() && own.len() == 1 {

@@ -2,7 +2,7 @@
 
 use super::{Binding, Checker, ScopeKind};
 use crate::{
-    rule::Rule,
+    language_rule::LanguageRule,
     syntax::{BinaryOp, Block, Expr, ExprKind, LiteralKind, Stmt, StmtKind},
     visit::{Node, any_in_expr},
 };
@@ -71,16 +71,16 @@ impl<'a> Checker<'a> {
 
     pub(super) fn constant(&mut self, expr: &'a Expr, what: &'static str) {
         if !is_number(expr) {
-            self.reject(expr.span, Rule::NotConstant(what));
+            self.reject(expr.span, LanguageRule::NotConstant(what));
         }
     }
 
     /// Checks the extent of a shared array.
     pub(super) fn shared_extent(&mut self, extent: &'a Expr) {
-        let before = self.rejections.len();
+        let before = self.violations.len();
         self.expr(extent);
-        if self.rejections.len() == before && !self.is_launch_value(extent) {
-            self.reject(extent.span, Rule::SharedExtent);
+        if self.violations.len() == before && !self.is_launch_value(extent) {
+            self.reject(extent.span, LanguageRule::SharedExtent);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Checker, MAX_DEPTH, ScopeKind};
 use crate::{
-    rule::Rule,
+    language_rule::LanguageRule,
     syntax::{Block, Expr, ExprKind, FunctionKind, Span, Stmt, StmtKind, StreamParallelArgument},
 };
 
@@ -71,13 +71,13 @@ impl<'a> Checker<'a> {
 
     pub(super) fn kernel_return(&mut self, span: Span) {
         if self.scopes.contains(&ScopeKind::Blocks) {
-            self.reject(span, Rule::ReturnInBlocks);
+            self.reject(span, LanguageRule::ReturnInBlocks);
         } else if self.scopes.contains(&ScopeKind::ParallelLoop) {
-            self.reject(span, Rule::ReturnInLoop);
+            self.reject(span, LanguageRule::ReturnInLoop);
         } else if self.scopes.contains(&ScopeKind::StreamParallel) {
-            self.reject(span, Rule::ReturnInStreamParallel);
+            self.reject(span, LanguageRule::ReturnInRegionBlock);
         } else if self.after_streams {
-            self.reject(span, Rule::ReturnAfterStreamParallel);
+            self.reject(span, LanguageRule::ReturnAfterRegionBlock);
         } else if self.returns_are_misplaced {
             self.first_return.get_or_insert(span);
         }
@@ -86,22 +86,22 @@ impl<'a> Checker<'a> {
     /// Rejects a `return` in a condition before a parallel loop or grid of blocks, or in the bounds of one.
     pub(super) fn check_no_return(&mut self, span: Span) {
         if let Some(at) = self.first_return.take() {
-            self.reject(at, Rule::ReturnBeforeLoop(span.line));
+            self.reject(at, LanguageRule::ReturnBeforeLoop(span.line));
         }
     }
 
     pub(super) fn misplaced_call(&mut self, argument: &'a StreamParallelArgument, span: Span) {
         let innermost = self.scopes.last().copied();
         let rule = if self.kind == FunctionKind::Func {
-            Rule::StreamParallelInFunc
+            LanguageRule::RegionBlockInFunc
         } else if self.scopes.contains(&ScopeKind::StreamParallel) {
-            Rule::StreamParallelNested
+            LanguageRule::RegionBlockNested
         } else {
             match innermost {
-                None => Rule::StreamParallelValue,
-                Some(ScopeKind::Branch) => Rule::StreamParallelInBranch,
-                Some(ScopeKind::Braces) => Rule::StreamParallelInBlock,
-                Some(_) => Rule::StreamParallelInLoop,
+                None => LanguageRule::StreamParallelValue,
+                Some(ScopeKind::Branch) => LanguageRule::RegionBlockInBranch,
+                Some(ScopeKind::Braces) => LanguageRule::RegionBlockInBraces,
+                Some(_) => LanguageRule::RegionBlockInLoop,
             }
         };
         self.reject(span, rule);

@@ -23,7 +23,7 @@ impl Lowerer {
         self.check_rank(base, dims, rank, span)?;
         match elem {
             Type::Scalar(elem) => Ok((array, elem)),
-            _ => Err(self.type_error(span, format!("expected a number, found {elem}"))),
+            _ => Err(self.inconsistent(span, format!("expected a number, found {elem}"))),
         }
     }
 
@@ -37,7 +37,7 @@ impl Lowerer {
         if dims == rank {
             return Ok(());
         }
-        Err(self.type_error(span, format!("`{base}` has {dims} dimensions, not {rank}")))
+        Err(self.inconsistent(span, format!("`{base}` has {dims} dimensions, not {rank}")))
     }
 
     /// The length of the array, if the indices of an access are one: `c` in `a[c]`.
@@ -130,7 +130,7 @@ impl Lowerer {
     /// The type and the operation of an atomic expression that is not yet emitted.
     pub(super) fn atomic(&mut self, expr: &Expr) -> Result<(ScalarType, Ir)> {
         let ExprKind::Atomic { op, place, expected, value } = &expr.kind else {
-            return Err(self.type_error(expr.span, "this is not an atomic"));
+            return Err(self.inconsistent(expr.span, "this is not an atomic"));
         };
         let operands = (expected.as_deref(), &**value);
         let ExprKind::Index { base, index } = &place.kind else {
@@ -143,7 +143,7 @@ impl Lowerer {
         let (expected, value) = match operands[..] {
             [expected, value] => (Some(expected), value),
             [value] => (None, value),
-            _ => return Err(self.type_error(expr.span, "an atomic needs a value")),
+            _ => return Err(self.inconsistent(expr.span, "an atomic needs a value")),
         };
         Ok((elem, self.atomic_op(*op, array, index, (expected, value), expr.span)))
     }

@@ -95,7 +95,7 @@ impl Lowerer {
                 let ty = ty.unwrap_or_else(|| Type::Scalar(self.default_type(expr)));
                 match otherwise {
                     Some(otherwise) => self.if_value(cond, then, otherwise, ty),
-                    None => Err(self.type_error(span, "an `if` with a value needs an `else`")),
+                    None => Err(self.inconsistent(span, "an `if` with a value needs an `else`")),
                 }
             }
             ExprKind::Block(block) => self.block_value(block, expected, span),
@@ -107,7 +107,7 @@ impl Lowerer {
             }
             ExprKind::Call { func, args, .. } => match self.call(*func, args, span)? {
                 Some(value) => Ok(value),
-                None => Err(self.type_error(span, "this func returns no value")),
+                None => Err(self.inconsistent(span, "this func returns no value")),
             },
             ExprKind::Name(name) => match self.frame.lookup(name) {
                 Some(Binding::Value(value)) => {
@@ -167,7 +167,7 @@ impl Lowerer {
     pub(super) fn single_scalar(&self, value: &Value, span: Span) -> Result<ExprId> {
         match (value.ty, &value.leaves[..]) {
             (Type::Scalar(_), [value]) => Ok(*value),
-            (ty, _) => Err(self.type_error(span, format!("expected a number, found {ty}"))),
+            (ty, _) => Err(self.inconsistent(span, format!("expected a number, found {ty}"))),
         }
     }
 
@@ -175,7 +175,7 @@ impl Lowerer {
         if found == wanted {
             Ok(())
         } else {
-            Err(self.type_error(span, format!("expected {wanted}, found {found}")))
+            Err(self.inconsistent(span, format!("expected {wanted}, found {found}")))
         }
     }
 
@@ -260,10 +260,10 @@ impl Lowerer {
             return Ok(Value { ty, leaves: value.leaves });
         }
         let Some(wanted) = part_types(ty) else {
-            return Err(self.type_error(span, format!("{ty} has no such parts")));
+            return Err(self.inconsistent(span, format!("{ty} has no such parts")));
         };
         if wanted.len() != parts.len() {
-            return Err(self.type_error(span, format!("{ty} has {} parts", wanted.len())));
+            return Err(self.inconsistent(span, format!("{ty} has {} parts", wanted.len())));
         }
         let list: Vec<_> = parts.iter().zip(wanted).collect();
         let values = self.values(&list)?;
@@ -281,7 +281,7 @@ impl Lowerer {
         let mut firsts = Vec::with_capacity(fields.len());
         for (name, value) in fields {
             let Some((of_field, first)) = ty.field(name) else {
-                return Err(self.type_error(span, format!("{ty} has no field `{name}`")));
+                return Err(self.inconsistent(span, format!("{ty} has no field `{name}`")));
             };
             list.push((value, of_field));
             firsts.push(first);
@@ -304,13 +304,13 @@ impl Lowerer {
         if leaves.len() == ty.leaves() {
             Ok(Value { ty, leaves })
         } else {
-            Err(self.type_error(span, "a field is missing"))
+            Err(self.inconsistent(span, "a field is missing"))
         }
     }
 
     fn repeat(&mut self, ty: Type, value: &Expr, span: Span) -> Result<Value> {
         let Type::Array(element, len) = ty else {
-            return Err(self.type_error(span, format!("{ty} is not an array")));
+            return Err(self.inconsistent(span, format!("{ty} is not an array")));
         };
         self.check_size(ty, span)?;
         let value = self.value_as(value, *element)?;
@@ -342,7 +342,7 @@ impl Lowerer {
         span: Span,
     ) -> Result<()> {
         let no_parts =
-            |this: &Self| Err(this.type_error(span, format!("{} has no such parts", value.ty)));
+            |this: &Self| Err(this.inconsistent(span, format!("{} has no such parts", value.ty)));
         match pattern {
             Pattern::Wild | Pattern::Rest => Ok(()),
             Pattern::Name { name, mutable, ty } => {
@@ -404,21 +404,21 @@ impl Lowerer {
                 let value = self.value(value, None)?;
                 match value.ty.field(name) {
                     Some((ty, first)) => Ok(value.part(ty, first)),
-                    None => Err(self.type_error(span, format!("{} has no `{name}`", value.ty))),
+                    None => Err(self.inconsistent(span, format!("{} has no `{name}`", value.ty))),
                 }
             }
             ExprKind::Element { value, index } => {
                 let value = self.value(value, None)?;
                 let binding = self.name_value("whole", value, false);
                 let Binding::Value(value) = binding else {
-                    return Err(self.type_error(span, "a number has no elements"));
+                    return Err(self.inconsistent(span, "a number has no elements"));
                 };
                 let ty = self.named_values[value].ty;
                 let place = Place::whole(value, ty);
                 let place = self.place_element(place, index, expr)?;
                 Ok(self.read_place(&place))
             }
-            _ => Err(self.type_error(span, "this value has no parts")),
+            _ => Err(self.inconsistent(span, "this value has no parts")),
         }
     }
 
@@ -441,7 +441,7 @@ impl Lowerer {
                     Some((ty, first)) => {
                         Ok(Some(Place { ty, first: place.first + first, ..place }))
                     }
-                    None => Err(self.type_error(span, format!("{} has no `{name}`", place.ty))),
+                    None => Err(self.inconsistent(span, format!("{} has no `{name}`", place.ty))),
                 }
             }
             _ => Ok(None),
@@ -462,7 +462,7 @@ impl Lowerer {
     fn place_element(&mut self, mut place: Place, index: &[Expr], expr: &Expr) -> Result<Place> {
         let span = expr.span;
         let Some((ty, extents)) = place.ty.element(index.len()) else {
-            return Err(self.type_error(span, format!("{} has no such elements", place.ty)));
+            return Err(self.inconsistent(span, format!("{} has no such elements", place.ty)));
         };
         let indices = self.index(index)?;
         let indices = self.checked_indices(indices, &extents, expr);
@@ -679,7 +679,7 @@ impl Lowerer {
                 Leaf::Local(local) => self.emit.assign(local, value),
                 Leaf::Memory(leaf) => self.write_memory(&leaf, value, span)?,
                 Leaf::Scalar(_) => {
-                    return Err(self.type_error(span, "this is not `mut` and cannot be assigned"));
+                    return Err(self.inconsistent(span, "this is not `mut` and cannot be assigned"));
                 }
             }
             return Ok(());

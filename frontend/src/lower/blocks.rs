@@ -72,7 +72,7 @@ impl Lowerer {
             Type::Scalar(ty) if !ty.is_narrow() => ty,
             ty => {
                 let what = format!("a collective needs numbers or bools, found {ty}");
-                return Err(self.type_error(span, what));
+                return Err(self.inconsistent(span, what));
             }
         };
         let by = match &call.by {
@@ -97,7 +97,7 @@ impl Lowerer {
                 match pair.leaves[..] {
                     [value, from] => (value, Some(from)),
                     _ => {
-                        return Err(self.type_error(
+                        return Err(self.inconsistent(
                             span,
                             "the closure of `shuffle` must return a pair `(value, lane)`",
                         ));
@@ -152,16 +152,20 @@ impl Lowerer {
         let elem = self.type_at(ty, span)?;
         let components = elem.components();
         if elem.has_enum() {
-            let what =
-                format!("a shared array is zero at the start, which may be no value of {elem}");
+            let what = format!(
+                "a shared array is zero at the start, which may be no value of {elem}; help: use elements for which zero is a value, such as numbers"
+            );
             return Err(self.type_error(span, what));
         }
         if components.is_empty() {
-            let what = format!("a shared array of {elem} would have no components");
+            let what = format!(
+                "a shared array of {elem} would have no components; help: use elements with at least one field"
+            );
             return Err(self.type_error(span, what));
         }
         if let Some(ty) = components.iter().map(|part| part.ty).find(|ty| ty.is_narrow()) {
-            let what = format!("the elements of a shared array cannot be {ty}; use {}", ty.wide());
+            let what =
+                format!("the elements of a shared array cannot be {ty}; help: use {}", ty.wide());
             return Err(self.type_error(span, what));
         }
         let rank = dims.len();
@@ -204,7 +208,7 @@ impl Lowerer {
             let number = u32::try_from(number).map_err(|_| {
                 self.type_error(
                     extent.span,
-                    format!("a shared array cannot have {number} elements"),
+                    format!("a shared array cannot have {number} elements; help: use less than 2^32, and at most 48 KiB for all shared arrays of a block"),
                 )
             })?;
             return Ok(SharedExtent::Constant(number));
@@ -267,7 +271,10 @@ impl Lowerer {
     fn constant_u32(&self, expr: &Expr, what: &str) -> Result<u32> {
         let number = self.constant_of(expr).and_then(|value| u32::try_from(value).ok());
         number.ok_or_else(|| {
-            self.type_error(expr.span, format!("{what} must be a compile-time constant"))
+            self.type_error(
+                expr.span,
+                format!("{what} must be a compile-time constant; help: use literals and constants"),
+            )
         })
     }
 

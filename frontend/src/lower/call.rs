@@ -9,13 +9,13 @@ use quadrants_ir::{
 
 use super::{
     Lowerer, Result, early_return,
-    scope::{Binding, Frame, Leaf, NamedValue, Scalar, Value, ValueId},
-    stmt::Target,
+    scope::{Binding, CallFrame, Leaf, NamedValue, Scalar, Value, ValueId},
+    stmt::AssignTarget,
 };
 use crate::{
     Callee, Error,
+    function_unit::FunctionUnit,
     syntax::{Expr, ExprKind, Span, Stmt, StmtKind},
-    unit::Unit,
     visit::assigns,
 };
 
@@ -24,7 +24,7 @@ use crate::{
 const MAX_DEPTH: usize = 64;
 
 /// The copy of a receiver, which is written back.
-enum Copied {
+enum ReceiverCopy {
     Value(ValueId),
     Scalar(LocalId),
 }
@@ -46,7 +46,7 @@ impl Lowerer {
             let callee = match cached {
                 Some(callee) => callee,
                 None => {
-                    let callee = Rc::new(Unit::from_source(source, self.is_checked)?);
+                    let callee = Rc::new(FunctionUnit::from_source(source, self.is_checked)?);
                     self.units.push((source, Rc::clone(&callee)));
                     callee
                 }
@@ -61,7 +61,7 @@ impl Lowerer {
         let Some(unit) = self.frame.callees.get(func as usize).cloned().flatten() else {
             return Err(self.unknown("a func", span));
         };
-        let inlined = |frame: &Frame| Rc::ptr_eq(&frame.unit, &unit);
+        let inlined = |frame: &CallFrame| Rc::ptr_eq(&frame.unit, &unit);
         let too_deep = self.callers.len() >= MAX_DEPTH;
         if too_deep || inlined(&self.frame) || self.callers.iter().any(inlined) {
             return Err(Error::Recursion {
@@ -72,9 +72,9 @@ impl Lowerer {
         }
         if args.len() != unit.params.len() {
             let what = format!("the func takes {} arguments", unit.params.len());
-            return Err(self.type_error(span, what));
+            return Err(self.inconsistent(span, what));
         }
-        let mut callee = Frame::new(Rc::clone(&unit));
+        let mut callee = CallFrame::new(Rc::clone(&unit));
         let mut receiver = None;
         for (at, arg) in args.iter().enumerate() {
             let param = &unit.function.params[at];
@@ -90,7 +90,7 @@ impl Lowerer {
             }
             let binding = match ty {
                 ParamType::Struct { .. } => {
-                    return Err(self.type_error(arg.span, "expected a struct of tensors"));
+                    return Err(self.inconsistent(arg.span, "expected a struct of tensors"));
                 }
                 ParamType::Value(Type::Scalar(ty)) if !param.by_reference => {
                     let mut value = self.scalar_as(arg, ty)?;
@@ -122,11 +122,11 @@ impl Lowerer {
         }
         if let Some((place, copy)) = receiver {
             let changed = match copy {
-                Copied::Value(copy) => {
+                ReceiverCopy::Value(copy) => {
                     let named = self.named_values[copy].clone();
                     Value { ty: named.ty, leaves: self.read_named(&named) }
                 }
-                Copied::Scalar(local) => {
+                ReceiverCopy::Scalar(local) => {
                     let value = self.emit.read(local);
                     Value::scalar(self.emit.ty(value), value)
                 }
@@ -143,13 +143,13 @@ impl Lowerer {
         arg: &Expr,
         ty: Type,
         name: &str,
-    ) -> Result<(Binding, Option<(Target, Copied)>)> {
+    ) -> Result<(Binding, Option<(AssignTarget, ReceiverCopy)>)> {
         if let ExprKind::Name(local) = &arg.kind
             && let Some(binding @ Binding::Local(local)) = self.frame.lookup(local)
         {
             let local = &self.emit.locals[local];
             if Type::Scalar(local.ty) != ty || !local.mutable {
-                return Err(self.type_error(arg.span, "expected a `mut` local"));
+                return Err(self.inconsistent(arg.span, "expected a `mut` local"));
             }
             return Ok((binding, None));
         }
@@ -157,7 +157,7 @@ impl Lowerer {
         let value = match &place {
             Some(place) => {
                 self.check_same_type(place.ty(), ty, arg.span)?;
-                if let Target::Local(place) = place
+                if let AssignTarget::Local(place) = place
                     && let Some(value) = self.whole_value(place)
                 {
                     return Ok((Binding::Value(value), None));
@@ -169,16 +169,16 @@ impl Lowerer {
         let binding = self.name_value(name, value, true);
         match (binding, place) {
             (Binding::Value(copy), Some(place)) => {
-                Ok((binding, Some((place, Copied::Value(copy)))))
+                Ok((binding, Some((place, ReceiverCopy::Value(copy)))))
             }
             (Binding::Local(copy), Some(place)) => {
-                Ok((binding, Some((place, Copied::Scalar(copy)))))
+                Ok((binding, Some((place, ReceiverCopy::Scalar(copy)))))
             }
             _ => Ok((binding, None)),
         }
     }
 
-    fn func_body(&mut self, unit: &Unit) -> Result<Option<Value>> {
+    fn func_body(&mut self, unit: &FunctionUnit) -> Result<Option<Value>> {
         let function = &unit.function;
         let last = function.body.stmts.len().wrapping_sub(1);
         let mut stmts = function.body.stmts.iter().enumerate();
@@ -206,13 +206,15 @@ impl Lowerer {
                 let ty = self.type_at(ix, value.span)?;
                 self.value_as(value, ty).map(Some)
             }
-            (Some(_), None) => Err(self.type_error(function.span, "the func must return a value")),
+            (Some(_), None) => {
+                Err(self.inconsistent(function.span, "the func must return a value"))
+            }
             (None, Some(value)) => self.discard(value).map(|()| None),
             (None, None) => Ok(None),
         }
     }
 
-    fn early_func_body(&mut self, unit: &Unit) -> Result<Option<Value>> {
+    fn early_func_body(&mut self, unit: &FunctionUnit) -> Result<Option<Value>> {
         let function = &unit.function;
         let result = match function.result {
             Some(ix) => Some(self.type_at(ix, function.span)?),
@@ -228,8 +230,8 @@ impl Lowerer {
         value: Option<&Expr>,
         result: Option<Type>,
     ) -> Result<Option<Value>> {
-        let exit = self.prepare_early_returns(result);
-        self.stmts(stmts, &mut |this| match (value, &exit.value) {
+        let early_return = self.prepare_early_returns(result);
+        self.stmts(stmts, &mut |this| match (value, &early_return.value) {
             (Some(value), Some((ty, locals))) => {
                 let finish = |this: &mut Self| {
                     let value = this.value_as(value, *ty)?;
@@ -242,7 +244,7 @@ impl Lowerer {
             (Some(value), None) => this.discard(value),
             (None, _) => Ok(()),
         })?;
-        Ok(exit.value.map(|(ty, locals)| self.read_locals(ty, &locals)))
+        Ok(early_return.value.map(|(ty, locals)| self.read_locals(ty, &locals)))
     }
 
     /// Binds an aggregate argument, each scalar evaluated once.
@@ -284,7 +286,7 @@ impl Lowerer {
         let ParamType::Tensor { elem: want_elem, rank: want_rank, writable: want_write, .. } =
             wanted
         else {
-            return Err(self.type_error(arg.span, "expected a scalar"));
+            return Err(self.inconsistent(arg.span, "expected a scalar"));
         };
         match binding {
             Some(Binding::Tensor { param, elem, writable }) => {
@@ -293,10 +295,10 @@ impl Lowerer {
                 } else {
                     let what =
                         format!("expected a tensor of {want_elem} and {want_rank} dimensions");
-                    Err(self.type_error(arg.span, what))
+                    Err(self.inconsistent(arg.span, what))
                 }
             }
-            _ => Err(self.type_error(arg.span, "expected a tensor")),
+            _ => Err(self.inconsistent(arg.span, "expected a tensor")),
         }
     }
 }

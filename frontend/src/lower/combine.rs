@@ -26,13 +26,14 @@ impl Lowerer {
         let is_sum = op == AtomicOp::Add;
         let leaf_types = ty.leaf_types();
         if leaf_types.contains(&ScalarType::F16) {
-            let what = format!("a loop cannot combine into `{name}`, an f16; declare it as f32");
+            let what =
+                format!("a loop cannot combine into `{name}`, an f16; help: declare it as f32");
             return Err(self.type_error(span, what));
         }
         let is_float = leaf_types.iter().any(|ty| ty.is_float());
         if is_float && is_sum && self.frame.unit.function.options.strict {
             let what = format!(
-                "`{name}` would be a sum of floats in an unspecified order, which a `strict` kernel does not allow; \
+                "`{name}` would be a sum of floats in an unspecified order, which a `strict` kernel does not allow; help: \
                  put `#[qd::serial]` on the loop, or use `atomic_add` on an element of a tensor"
             );
             return Err(self.type_error(span, what));
@@ -68,7 +69,7 @@ impl Lowerer {
                     .map(|locals| (named.ty, locals))
                     .ok_or_else(|| {
                         let what = format!(
-                            "a loop cannot combine values of type {} into `{name}`",
+                            "a loop cannot combine values of type {} into `{name}`; help: combine its numbers one by one, or put `#[qd::serial]` on the loop",
                             named.ty
                         );
                         self.type_error(span, what)

@@ -15,7 +15,7 @@ use super::{
     Lowerer, Result,
     early_return::{expr_returns, returns},
     kernel_body::return_value,
-    scope::Exit,
+    scope::EarlyReturn,
 };
 use crate::{
     syntax::{Block, Expr, ExprKind, LogicOp, Stmt, StmtKind},
@@ -23,11 +23,11 @@ use crate::{
 };
 
 /// The type and the locals of a value that branches assign.
-pub(super) type Target = (Type, Rc<[LocalId]>);
+pub(super) type BranchResult = (Type, Rc<[LocalId]>);
 
 /// Under which condition the current code at the top level runs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Path {
+pub(super) struct PathCondition {
     /// The guard; none if the code always runs.
     guard: Option<LocalId>,
     /// The conditions that all hold if the guard does, outermost first. The host may know one that does not hold.
@@ -90,7 +90,7 @@ impl Lowerer {
     fn top_block(
         &mut self,
         block: &Block,
-        into: Option<&Target>,
+        into: Option<&BranchResult>,
         top: &mut Vec<TopStmt>,
     ) -> Result<()> {
         let scope = self.frame.names.mark();
@@ -108,7 +108,7 @@ impl Lowerer {
     pub(super) fn top_value(
         &mut self,
         value: &Expr,
-        into: Option<&Target>,
+        into: Option<&BranchResult>,
         top: &mut Vec<TopStmt>,
     ) -> Result<()> {
         if has_branches(value) {
@@ -161,7 +161,7 @@ impl Lowerer {
                 })?;
                 let never = self.emit.constant(false);
                 let never = self.emit.define("guard", never, false);
-                self.path = Path { never: true, ..self.under(&self.path.clone(), never) };
+                self.path = PathCondition { never: true, ..self.under(&self.path.clone(), never) };
                 Ok(())
             }
             _ => self.leaving(returns(stmt), |this| this.stmt(stmt)),
@@ -179,7 +179,7 @@ impl Lowerer {
         }
         let none = self.emit.constant(false);
         let returned = self.emit.define("returned", none, true);
-        self.frame.exit = Some(Exit { returned, value: self.result.clone() });
+        self.frame.early_return = Some(EarlyReturn { returned, value: self.result.clone() });
         self.guarded(|this| {
             this.emit.open();
             this.one_pass(code)?;
@@ -188,7 +188,7 @@ impl Lowerer {
             this.emit.defined_outside(stmts);
             Ok(())
         })?;
-        self.frame.exit = None;
+        self.frame.early_return = None;
         let cond = self.emit.read(returned);
         let cond = self.emit.unary(UnaryOp::Not, cond);
         let continues = self.emit.define("continues", cond, false);
@@ -200,7 +200,7 @@ impl Lowerer {
     fn branches(
         &mut self,
         expr: &Expr,
-        into: Option<&Target>,
+        into: Option<&BranchResult>,
         top: &mut Vec<TopStmt>,
     ) -> Result<()> {
         let (cond, then, otherwise) = match &expr.kind {
@@ -209,7 +209,7 @@ impl Lowerer {
             ExprKind::Unsafe(block) => {
                 return self.in_unsafe(|this| this.top_block(block, into, top));
             }
-            _ => return Err(self.type_error(expr.span, "this has no branches")),
+            _ => return Err(self.inconsistent(expr.span, "this has no branches")),
         };
         let before = self.path.clone();
         let holds = self.condition(cond)?;
@@ -235,7 +235,7 @@ impl Lowerer {
             let (a, b) = (self.emit.read(a), self.emit.read(b));
             let either = self.emit.binary(BinaryOp::Or, a, b);
             let guard = self.emit.define("guard", either, false);
-            self.path = Path { guard: Some(guard), ..before };
+            self.path = PathCondition { guard: Some(guard), ..before };
             self.path.conditions.push(guard);
         }
         Ok(())
@@ -257,7 +257,7 @@ impl Lowerer {
     }
 
     /// The path of code that runs if the code of another one does and a condition holds.
-    fn under(&mut self, outer: &Path, cond: LocalId) -> Path {
+    fn under(&mut self, outer: &PathCondition, cond: LocalId) -> PathCondition {
         let guard = match outer.guard {
             Some(guard) => {
                 let (guard, cond) = (self.emit.read(guard), self.emit.read(cond));
@@ -272,7 +272,7 @@ impl Lowerer {
         } else {
             conditions = vec![guard];
         }
-        Path { guard: Some(guard), conditions, never: outer.never }
+        PathCondition { guard: Some(guard), conditions, never: outer.never }
     }
 
     /// Lowers serial code at the top level, which runs if the guard holds.

@@ -11,7 +11,7 @@ use quadrants_ir::{ScalarType, Stmt as Ir, types::Type};
 
 use super::{
     Lowerer, Result,
-    scope::{Exit, Loop},
+    scope::{EarlyReturn, LoopFrame},
 };
 use crate::{
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind},
@@ -20,18 +20,18 @@ use crate::{
 
 impl Lowerer {
     /// Declares the locals for early returns of a value of type `result`.
-    pub(super) fn prepare_early_returns(&mut self, result: Option<Type>) -> Exit {
+    pub(super) fn prepare_early_returns(&mut self, result: Option<Type>) -> EarlyReturn {
         let none = self.emit.constant(false);
         let returned = self.emit.define("returned", none, true);
         let value = result.map(|ty| (ty, self.zeroed_locals("result", ty).into()));
-        let exit = Exit { returned, value };
-        self.frame.exit = Some(exit.clone());
-        exit
+        let early_return = EarlyReturn { returned, value };
+        self.frame.early_return = Some(early_return.clone());
+        early_return
     }
 
     /// Whether the current code is in tail position of a func with early returns.
     pub(super) fn is_tail(&self) -> bool {
-        self.frame.exit.is_some() && self.frame.loops.is_empty()
+        self.frame.early_return.is_some() && self.frame.loops.is_empty()
     }
 
     /// Lowers statements into the current IR block, then `last` unless a statement always returns.
@@ -67,7 +67,7 @@ impl Lowerer {
     /// Lowers code in tail position in a loop that runs once; a `return` breaks it.
     pub(super) fn one_pass(&mut self, code: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.emit.open();
-        self.frame.loops.push(Loop::new(None));
+        self.frame.loops.push(LoopFrame::new(None));
         code(self)?;
         self.frame.loops.pop();
         self.emit.stmt(Ir::Break);
@@ -77,27 +77,27 @@ impl Lowerer {
     }
 
     /// Breaks the current loop if a nested one has returned.
-    pub(super) fn break_if_returned(&mut self, exit: &Exit) {
-        let cond = self.emit.read(exit.returned);
+    pub(super) fn break_if_returned(&mut self, early_return: &EarlyReturn) {
+        let cond = self.emit.read(early_return.returned);
         self.emit.stmt_if(cond, Ir::Break);
     }
 
     /// Lowers a `return`, in tail position or in a loop that it breaks.
     pub(super) fn return_stmt(&mut self, value: Option<&Expr>, span: Span) -> Result<()> {
-        let Some(exit) = self.frame.exit.clone() else {
-            return Err(self.type_error(span, "this statement is not supported in kernels"));
+        let Some(early_return) = self.frame.early_return.clone() else {
+            return Err(self.inconsistent(span, "this statement is not supported in kernels"));
         };
-        match (&exit.value, value) {
+        match (&early_return.value, value) {
             (Some((ty, locals)), Some(value)) => {
                 let value = self.value_as(value, *ty)?;
                 self.assign_locals(locals, &value);
             }
             (None, None) => {}
             (None, Some(value)) => self.discard(value)?,
-            (Some(_), None) => return Err(self.type_error(span, "the func must return a value")),
+            (Some(_), None) => return Err(self.inconsistent(span, "the func must return a value")),
         }
         let value = self.emit.constant(true);
-        self.emit.assign(exit.returned, value);
+        self.emit.assign(early_return.returned, value);
         if !self.frame.loops.is_empty() {
             self.emit.stmt(Ir::Break);
         }

@@ -15,7 +15,7 @@ use super::{
 use crate::syntax::{Expr, ExprKind, Span};
 
 /// An element of a tensor, or a part of one.
-pub(super) struct Element {
+pub(super) struct ElementPlace {
     /// The first component of the tensor or shared array.
     first: Array,
     index: Vec<ExprId>,
@@ -24,11 +24,11 @@ pub(super) struct Element {
     component: usize,
     /// The number of scalars of each component, of all components.
     scalars: Rc<[usize]>,
-    offset: Offset,
+    offset: ScalarOffset,
     span: Span,
 }
 
-impl Element {
+impl ElementPlace {
     /// Whether a component has several scalars per element, so that accesses have another index.
     fn has_choice(&self, component: usize) -> bool {
         self.scalars.get(component).is_some_and(|scalars| *scalars > 1)
@@ -37,12 +37,12 @@ impl Element {
 
 /// The index of a scalar within the component's part of an element: a linear combination of indices.
 #[derive(Clone, Default)]
-struct Offset {
+struct ScalarOffset {
     terms: Vec<(ExprId, u64)>,
     constant: u64,
 }
 
-impl Offset {
+impl ScalarOffset {
     /// The offset of the first element of an array of `len` at this offset.
     fn scaled_by(mut self, len: usize) -> Self {
         let len = len as u64;
@@ -69,7 +69,7 @@ impl Lowerer {
     }
 
     /// The element or part of one that `expr` denotes; `None` if it is no part of a tensor.
-    pub(super) fn tensor_element(&mut self, expr: &Expr) -> Result<Option<Element>> {
+    pub(super) fn tensor_element(&mut self, expr: &Expr) -> Result<Option<ElementPlace>> {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Index { base, index } => {
@@ -85,23 +85,31 @@ impl Lowerer {
                 self.check_rank(base, rank, self.index_count(index), span)?;
                 let index = self.index(index)?;
                 let index = index.into_iter().map(|at| self.emit.reuse(at)).collect();
-                let offset = Offset::default();
+                let offset = ScalarOffset::default();
                 let scalars = elem.components().into_iter().map(|part| part.scalars).collect();
-                Ok(Some(Element { first, index, ty: elem, component: 0, scalars, offset, span }))
+                Ok(Some(ElementPlace {
+                    first,
+                    index,
+                    ty: elem,
+                    component: 0,
+                    scalars,
+                    offset,
+                    span,
+                }))
             }
             ExprKind::Field { value, name } => {
                 let Some(element) = self.tensor_element(value)? else { return Ok(None) };
                 let Some((ty, _)) = element.ty.field(name) else {
-                    return Err(self.type_error(span, format!("{} has no `{name}`", element.ty)));
+                    return Err(self.inconsistent(span, format!("{} has no `{name}`", element.ty)));
                 };
                 let component = element.component + element.ty.components_before(name);
-                Ok(Some(Element { ty, component, span, ..element }))
+                Ok(Some(ElementPlace { ty, component, span, ..element }))
             }
             ExprKind::Element { value, index } => {
                 let Some(mut element) = self.tensor_element(value)? else { return Ok(None) };
                 let Some((ty, extents)) = element.ty.element(index.len()) else {
                     let what = format!("{} has no such elements", element.ty);
-                    return Err(self.type_error(span, what));
+                    return Err(self.inconsistent(span, what));
                 };
                 let indices = self.index(index)?;
                 let indices = self.checked_indices(indices, &extents, expr);
@@ -113,13 +121,13 @@ impl Lowerer {
                     }
                     element.offset = offset;
                 }
-                Ok(Some(Element { ty, span, ..element }))
+                Ok(Some(ElementPlace { ty, span, ..element }))
             }
             _ => Ok(None),
         }
     }
 
-    pub(super) fn read_element(&mut self, element: &Element) -> Result<Value> {
+    pub(super) fn read_element(&mut self, element: &ElementPlace) -> Result<Value> {
         self.check_size(element.ty, element.span)?;
         let mut leaves = Vec::new();
         for (component, offset) in scalars(element) {
@@ -129,7 +137,7 @@ impl Lowerer {
         Ok(Value { ty: element.ty, leaves })
     }
 
-    pub(super) fn write_element(&mut self, element: &Element, value: &Value) -> Result<()> {
+    pub(super) fn write_element(&mut self, element: &ElementPlace, value: &Value) -> Result<()> {
         self.check_size(element.ty, element.span)?;
         for ((component, offset), value) in scalars(element).into_iter().zip(&value.leaves) {
             let (array, _, index) = self.scalar_at(element, component, &offset)?;
@@ -147,18 +155,18 @@ impl Lowerer {
         span: Span,
     ) -> Result<(ScalarType, Ir)> {
         let Some(element) = self.tensor_element(place)? else {
-            return Err(self.type_error(span, "an atomic needs an element of a tensor"));
+            return Err(self.inconsistent(span, "an atomic needs an element of a tensor"));
         };
         let ([(component, offset)], Type::Scalar(ty)) = (&scalars(&element)[..], element.ty) else {
             let what = format!("an atomic needs a number, found {}", element.ty);
-            return Err(self.type_error(span, what));
+            return Err(self.inconsistent(span, what));
         };
         let operands: Vec<_> = expected.into_iter().chain([value]).map(|at| (at, ty)).collect();
         let operands = self.scalars(&operands)?;
         let (expected, value) = match operands[..] {
             [expected, value] => (Some(expected), value),
             [value] => (None, value),
-            _ => return Err(self.type_error(span, "an atomic needs a value")),
+            _ => return Err(self.inconsistent(span, "an atomic needs a value")),
         };
         let (array, _, index) = self.scalar_at(&element, *component, offset)?;
         Ok((ty, self.atomic_op(op, array, index, (expected, value), span)))
@@ -167,9 +175,9 @@ impl Lowerer {
     /// The array of a component, the type of its scalars, and the indices of the scalar at `offset`.
     fn scalar_at(
         &mut self,
-        element: &Element,
+        element: &ElementPlace,
         component: usize,
-        offset: &Offset,
+        offset: &ScalarOffset,
     ) -> Result<(Array, ScalarType, Vec<ExprId>)> {
         let (array, elem) = match element.first {
             Array::Tensor(first) => {
@@ -192,7 +200,7 @@ impl Lowerer {
         Ok((array, elem, index))
     }
 
-    fn offset_expr(&mut self, offset: &Offset) -> ExprId {
+    fn offset_expr(&mut self, offset: &ScalarOffset) -> ExprId {
         let mut sum = None;
         for (at, by) in &offset.terms {
             let mut term = self.emit.copy(*at);
@@ -218,13 +226,18 @@ impl Lowerer {
 }
 
 /// The component and the offset within it of each scalar, in order.
-fn scalars(element: &Element) -> Vec<(usize, Offset)> {
+fn scalars(element: &ElementPlace) -> Vec<(usize, ScalarOffset)> {
     let mut list = Vec::new();
     each_scalar(element.ty, element.component, &element.offset, &mut list);
     list
 }
 
-fn each_scalar(ty: Type, component: usize, offset: &Offset, list: &mut Vec<(usize, Offset)>) {
+fn each_scalar(
+    ty: Type,
+    component: usize,
+    offset: &ScalarOffset,
+    list: &mut Vec<(usize, ScalarOffset)>,
+) {
     let several = |len: usize, list: &mut Vec<_>| {
         let all = offset.clone().scaled_by(len);
         list.extend((0..len).map(|at| (component, all.at(at))));

@@ -23,7 +23,7 @@ impl Lowerer {
         if found == ty {
             Ok(value)
         } else {
-            Err(self.type_error(expr.span, format!("expected {ty}, found {found}")))
+            Err(self.inconsistent(expr.span, format!("expected {ty}, found {found}")))
         }
     }
 
@@ -95,7 +95,7 @@ impl Lowerer {
             | ExprKind::BlockFor(_)
             | ExprKind::Phase(_)
             | ExprKind::Unsupported(_) => {
-                Err(self.type_error(span, "this expression has no value in a kernel"))
+                Err(self.inconsistent(span, "this expression has no value in a kernel"))
             }
         }
     }
@@ -146,7 +146,10 @@ impl Lowerer {
         let ty = ty.unwrap_or_else(|| literal::default_type(kind));
         match literal::parse(kind, text, ty) {
             Some(value) => Ok(self.emit.constant(value)),
-            None => Err(self.type_error(span, format!("`{text}` is not a valid {ty}"))),
+            None => Err(self.type_error(
+                span,
+                format!("`{text}` is no value of {ty}; help: write a literal that fits the type"),
+            )),
         }
     }
 
@@ -155,7 +158,7 @@ impl Lowerer {
             Some(Binding::Scalar(Scalar::Param(param, ty))) => Ok(self.emit.param(param, ty)),
             Some(Binding::Scalar(Scalar::Const(value))) => Ok(self.emit.constant(value)),
             Some(Binding::Local(local)) => Ok(self.emit.read(local)),
-            Some(_) => Err(self.type_error(span, format!("`{name}` is not a scalar"))),
+            Some(_) => Err(self.inconsistent(span, format!("`{name}` is not a scalar"))),
             None => Err(self.unknown(format!("`{name}`"), span)),
         }
     }
@@ -175,7 +178,7 @@ impl Lowerer {
         if let Some(Binding::Shape(tensor)) = self.frame.lookup(base) {
             return match index.first() {
                 Some(axis) => self.extent(tensor, axis, span),
-                None => Err(self.type_error(span, "an index is missing")),
+                None => Err(self.inconsistent(span, "an index is missing")),
             };
         }
         if let Some(Binding::PerThread(local)) = self.frame.lookup(base) {
@@ -201,7 +204,9 @@ impl Lowerer {
             }
             Some(Binding::Value(value)) => {
                 let Type::Array(_, len) = self.named_values[value].ty else {
-                    return Err(self.type_error(span, format!("`{base}` has no length in kernels")));
+                    return Err(
+                        self.inconsistent(span, format!("`{base}` has no length in kernels"))
+                    );
                 };
                 return Ok(self.emit.constant(len as u64));
             }
@@ -230,7 +235,7 @@ impl Lowerer {
         let axis = axis.and_then(Const::as_int).and_then(|axis| u8::try_from(axis).ok());
         match axis {
             Some(axis) if axis < self.rank(tensor) => Ok(self.dim(tensor, axis)),
-            _ => Err(self.type_error(span, "the tensor has no such axis")),
+            _ => Err(self.inconsistent(span, "the tensor has no such axis")),
         }
     }
 }

@@ -8,7 +8,7 @@ use quadrants_ir::{LocalId, ScalarType, Stmt as Ir, UnaryOp, types::Type};
 use super::{
     Lowerer, Result,
     early_return::{block_returns, is_loop},
-    scope::{Loop, OuterJump, Value},
+    scope::{LoopFrame, OuterJump, Value},
 };
 use crate::{
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
@@ -17,7 +17,12 @@ use crate::{
 
 impl Lowerer {
     /// Lowers a `loop`, or a `while` with its condition.
-    pub(super) fn infinite(&mut self, this: Loop, cond: Option<&Expr>, body: &Block) -> Result<()> {
+    pub(super) fn infinite(
+        &mut self,
+        this: LoopFrame,
+        cond: Option<&Expr>,
+        body: &Block,
+    ) -> Result<()> {
         self.emit.open();
         let outer_jumps = self.loop_body(this, cond, body)?;
         let body = self.emit.close_block();
@@ -29,7 +34,7 @@ impl Lowerer {
     /// Lowers a loop body, which breaks if `cond` is false. Returns the jumps in it to outer loops.
     pub(super) fn loop_body(
         &mut self,
-        mut this: Loop,
+        mut this: LoopFrame,
         cond: Option<&Expr>,
         body: &Block,
     ) -> Result<Vec<OuterJump>> {
@@ -72,10 +77,11 @@ impl Lowerer {
         let ty = self.type_at(ty, span)?;
         self.check_size(ty, span)?;
         let locals: Rc<[LocalId]> = self.zeroed_locals("found", ty).into();
-        let this = Loop { value: Some((ty, locals.clone())), ..Loop::new(label) };
+        let this = LoopFrame { value: Some((ty, locals.clone())), ..LoopFrame::new(label) };
         self.infinite(this, None, body)?;
-        if let Some(exit) = self.frame.exit.clone().filter(|_| block_returns(body)) {
-            self.break_if_returned(&exit);
+        if let Some(early_return) = self.frame.early_return.clone().filter(|_| block_returns(body))
+        {
+            self.break_if_returned(&early_return);
         }
         Ok(self.read_locals(ty, &locals))
     }
@@ -89,7 +95,7 @@ impl Lowerer {
         if let Some(value) = value {
             let target = self.find_loop(label, span)?;
             let Some((ty, locals)) = self.frame.loops[target].value.clone() else {
-                return Err(self.type_error(span, "this loop has no value"));
+                return Err(self.inconsistent(span, "this loop has no value"));
             };
             let value = self.value_as(value, ty)?;
             self.assign_locals(&locals, &value);
@@ -108,7 +114,7 @@ impl Lowerer {
         };
         let outer = &self.frame.loops[target];
         let Some(flag) = (if is_break { outer.break_flag } else { outer.continue_flag }) else {
-            return Err(self.type_error(span, "no enclosing loop has this label"));
+            return Err(self.inconsistent(span, "no enclosing loop has this label"));
         };
         let value = self.emit.constant(true);
         self.emit.assign(flag, value);
@@ -146,7 +152,7 @@ impl Lowerer {
             )
         });
         let Some(ty) = expected.filter(|_| jumps) else {
-            return Err(self.type_error(span, "this block has no value"));
+            return Err(self.inconsistent(span, "this block has no value"));
         };
         Ok(self.zeros(ty))
     }
@@ -157,7 +163,7 @@ impl Lowerer {
             Some(label) => loops.iter().rposition(|inner| inner.label.as_deref() == Some(label)),
             None => loops.len().checked_sub(1),
         };
-        index.ok_or_else(|| self.type_error(span, "there is no such enclosing loop"))
+        index.ok_or_else(|| self.inconsistent(span, "there is no such enclosing loop"))
     }
 }
 

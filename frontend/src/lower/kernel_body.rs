@@ -6,20 +6,20 @@ use quadrants_ir::{LoopDim, ParallelFor, RegionBlockId, TopStmt, types::Type};
 
 use super::{
     Lowerer, Result,
-    conditional::{self, Path},
+    conditional::{self, PathCondition},
     early_return,
-    scope::{Loop, Value},
+    scope::{LoopFrame, Value},
 };
 use crate::{
+    function_unit::FunctionUnit,
     syntax::{Block, Expr, ExprKind, For, Function, Span, Stmt, StmtKind, StreamParallelArgument},
-    unit::Unit,
     visit::{any_in_block, any_in_stmt, collect_name, each_binding},
 };
 
 impl Lowerer {
     pub(super) fn kernel_body(
         &mut self,
-        unit: &Unit,
+        unit: &FunctionUnit,
         result: Option<Type>,
     ) -> Result<Vec<TopStmt>> {
         let body = &unit.function.body;
@@ -48,7 +48,7 @@ impl Lowerer {
                 return_value(value, &mut top);
             }
             (None, Some(_)) => {
-                return Err(self.type_error(unit.function.span, "the kernel must return a value"));
+                return Err(self.inconsistent(unit.function.span, "the kernel must return a value"));
             }
             (None, None) => {}
         }
@@ -81,7 +81,7 @@ impl Lowerer {
         let value = body.value.as_deref().and_then(as_stream_parallel);
         let last = body.stmts.iter().rposition(|stmt| block_of(stmt).is_some());
         let last = last.filter(|_| value.is_none());
-        let mut lets = Lets::default();
+        let mut lets = TopLevelLets::default();
         for (at, stmt) in body.stmts.iter().enumerate() {
             let Some(block) = block_of(stmt) else {
                 lets.before.push(stmt);
@@ -89,15 +89,20 @@ impl Lowerer {
             };
             if last == Some(at) {
                 lets.after.extend(&body.stmts[at + 1..]);
-                return self.group(&lets, block, top);
+                return self.region_block(&lets, block, top);
             }
-            self.group(&lets, block, top)?;
+            self.region_block(&lets, block, top)?;
             lets.lowered = lets.before.len();
         }
-        value.map_or(Ok(()), |block| self.group(&lets, block, top))
+        value.map_or(Ok(()), |block| self.region_block(&lets, block, top))
     }
 
-    fn group(&mut self, lets: &Lets<'_>, block: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
+    fn region_block(
+        &mut self,
+        lets: &TopLevelLets<'_>,
+        block: &Block,
+        top: &mut Vec<TopStmt>,
+    ) -> Result<()> {
         let scope = self.frame.names.mark();
         let mut body = Vec::new();
         let messages = self.emit.messages();
@@ -119,14 +124,14 @@ impl Lowerer {
         }
         if self.emit.messages() != messages + own_messages {
             let what = "a func that prints is called outside of the `stream_parallel` blocks, \
-                        where each block that uses its value would print";
+                        where each block that uses its value would print; help: call it inside the blocks";
             return Err(self.type_error(self.frame.unit.function.span, what));
         }
         self.flush(&mut body);
-        self.path = Path::default();
+        self.path = PathCondition::default();
         self.frame.names.leave(scope);
-        let group = RegionBlockId::new(top.len() as u32 + 1);
-        top.push(TopStmt::RegionBlock { region_block: group, body });
+        let region_block = RegionBlockId::new(top.len() as u32 + 1);
+        top.push(TopStmt::RegionBlock { region_block, body });
         Ok(())
     }
 
@@ -165,7 +170,7 @@ impl Lowerer {
             self.iteration.push(value);
             dims.push(LoopDim { var, begin: bounds.begin, end: bounds.end });
         }
-        self.loop_body(Loop::new(each.label.as_deref()), None, &each.body)?;
+        self.loop_body(LoopFrame::new(each.label.as_deref()), None, &each.body)?;
         self.iteration.clear();
         let body = self.emit.close_block();
         self.end_task();
@@ -224,7 +229,7 @@ fn as_expr(stmt: &Stmt) -> Option<&Expr> {
 
 /// The statements around `stream_parallel` blocks: `let`s, and `return`s under conditions.
 #[derive(Default)]
-struct Lets<'a> {
+struct TopLevelLets<'a> {
     /// Those before the block.
     before: Vec<&'a Stmt>,
     /// How many of them an earlier block has evaluated already.
@@ -233,7 +238,7 @@ struct Lets<'a> {
     after: Vec<&'a Stmt>,
 }
 
-impl<'a> Lets<'a> {
+impl<'a> TopLevelLets<'a> {
     /// The statements before `block` that it needs, directly or through others, those that may return from the kernel,
     /// and those that no earlier block has evaluated.
     fn needed(&self, block: &'a Block) -> Vec<&'a Stmt> {

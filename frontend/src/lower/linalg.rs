@@ -79,12 +79,12 @@ impl Lowerer {
         // A literal has the component type of the other operand.
         let literal = |other: Option<Type>| other.and_then(component_type).map(Type::Scalar);
         let (Some(left), Some(right)) = (left.or(literal(right)), right.or(literal(left))) else {
-            return Err(self.type_error(span, "an operand has no type"));
+            return Err(self.inconsistent(span, "an operand has no type"));
         };
         let values = self.values(&[(lhs, left), (rhs, right)])?;
         match <[Value; 2]>::try_from(values) {
             Ok([lhs, rhs]) => self.binary_values(op, lhs, rhs, span),
-            Err(_) => Err(self.type_error(span, "an operand is missing")),
+            Err(_) => Err(self.inconsistent(span, "an operand is missing")),
         }
     }
 
@@ -131,7 +131,7 @@ impl Lowerer {
             }
             (_, left, right) => {
                 let what = format!(
-                    "this operation is not defined for {left} and {right} in kernels, which have no operators of users' types; write a method with `#[func]`"
+                    "this operation is not defined for {left} and {right} in kernels, which have no operators of users' types; help: write a method with `#[func]`"
                 );
                 Err(self.type_error(span, what))
             }
@@ -160,7 +160,7 @@ impl Lowerer {
         let negated = op == UnaryOp::Neg && (is_linear || value.ty.complex().is_some());
         if !negated {
             let what = format!(
-                "this operation is not defined for {} in kernels, which have no operators of users' types; write a method with `#[func]`",
+                "this operation is not defined for {} in kernels, which have no operators of users' types; help: write a method with `#[func]`",
                 value.ty
             );
             return Err(self.type_error(span, what));
@@ -286,13 +286,13 @@ impl Lowerer {
     }
 
     fn no_method_of(&self, ty: Type, name: &str, span: Span) -> crate::Error {
-        self.type_error(span, format!("{ty} has no `{name}` in kernels"))
+        self.type_error(span, format!("{ty} has no `{name}` in kernels; help: write a `#[func]`"))
     }
 
     fn sum(&mut self, leaves: &[ExprId], span: Span) -> Result<ExprId> {
         let mut leaves = leaves.iter();
         let Some(mut sum) = leaves.next().copied() else {
-            return Err(self.type_error(span, "the sum of a vector without components"));
+            return Err(self.type_error(span, "the sum of a vector without components is not defined; help: use a vector with components"));
         };
         for leaf in leaves {
             sum = self.binary(BinaryOp::Add, sum, *leaf, span)?;
@@ -305,7 +305,7 @@ impl Lowerer {
         let square = self.dot(&leaves, &leaves, span)?;
         let ty = self.emit.ty(square);
         if !ty.is_float() {
-            return Err(self.type_error(span, "the norm of a vector of integers is not defined"));
+            return Err(self.type_error(span, "the norm of a vector of integers is not defined; help: convert its components to floats"));
         }
         Ok(self.emit.math(MathFn::Sqrt, &[square]))
     }
@@ -336,7 +336,12 @@ impl Lowerer {
                 None => term,
             });
         }
-        sum.ok_or_else(|| self.type_error(span, "a matrix without rows"))
+        sum.ok_or_else(|| {
+            self.type_error(
+                span,
+                "the sum of a matrix without rows is not defined; help: use a matrix with rows",
+            )
+        })
     }
 
     fn inverse(&mut self, matrix: &[ExprId], size: usize, span: Span) -> Result<Vec<ExprId>> {

@@ -39,7 +39,7 @@ pub(super) struct ArrayPlan {
 
 /// A scalar in local memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MemoryLeaf {
+pub(super) struct LocalMemoryScalar {
     array: LocalId,
     /// The number of the element.
     at: usize,
@@ -105,7 +105,7 @@ impl Lowerer {
         name: &str,
         ty: Type,
         mutable: bool,
-    ) -> HashMap<usize, MemoryLeaf> {
+    ) -> HashMap<usize, LocalMemoryScalar> {
         let ranges = self.plan.ranges(self.named_values.len());
         self.define_arrays(name, ty, mutable, &ranges)
     }
@@ -116,7 +116,7 @@ impl Lowerer {
         ty: Type,
         mutable: bool,
         ranges: &[Range<usize>],
-    ) -> HashMap<usize, MemoryLeaf> {
+    ) -> HashMap<usize, LocalMemoryScalar> {
         let types = ty.leaf_types();
         let mut leaves = HashMap::new();
         for range in ranges {
@@ -136,7 +136,7 @@ impl Lowerer {
                 let site = self.add_site(kind, Span { line: 0, ..Span::default() });
                 for (at, scalar) in scalars.into_iter().enumerate() {
                     let (task, value) = (self.task, self.named_values.len());
-                    let leaf = MemoryLeaf { array, at, site, mutable, task, value };
+                    let leaf = LocalMemoryScalar { array, at, site, mutable, task, value };
                     leaves.insert(scalar, leaf);
                 }
             }
@@ -180,7 +180,7 @@ impl Lowerer {
     }
 
     /// Writes `count` copies of a value to new arrays, which are zero.
-    fn fill(&mut self, leaves: &HashMap<usize, MemoryLeaf>, value: &[ExprId], count: usize) {
+    fn fill(&mut self, leaves: &HashMap<usize, LocalMemoryScalar>, value: &[ExprId], count: usize) {
         let is_zero = |this: &Self, leaf: ExprId| matches!(this.emit.kind(leaf), Ir::Const(value) if value.bits() == 0);
         if value.iter().all(|leaf| is_zero(self, *leaf)) {
             return;
@@ -223,19 +223,19 @@ impl Lowerer {
     }
 
     /// Whether the code is in the task that defines the array; otherwise the next pass keeps the value in registers.
-    fn is_in_task(&mut self, leaf: &MemoryLeaf) -> bool {
+    fn is_in_task(&mut self, leaf: &LocalMemoryScalar) -> bool {
         if leaf.task != self.task {
             self.found.keep_in_registers(leaf.value);
         }
         leaf.task == self.task
     }
 
-    pub(super) fn read_memory(&mut self, leaf: &MemoryLeaf) -> ExprId {
+    pub(super) fn read_memory(&mut self, leaf: &LocalMemoryScalar) -> ExprId {
         let index = self.emit.constant(leaf.at as u64);
         self.load_memory(leaf, index)
     }
 
-    fn load_memory(&mut self, leaf: &MemoryLeaf, index: ExprId) -> ExprId {
+    fn load_memory(&mut self, leaf: &LocalMemoryScalar, index: ExprId) -> ExprId {
         let ty = self.emit.locals[leaf.array].ty;
         if !self.is_in_task(leaf) {
             return self.placeholder(ty);
@@ -251,7 +251,7 @@ impl Lowerer {
 
     pub(super) fn write_memory(
         &mut self,
-        leaf: &MemoryLeaf,
+        leaf: &LocalMemoryScalar,
         value: ExprId,
         span: Span,
     ) -> Result<()> {
@@ -261,13 +261,13 @@ impl Lowerer {
 
     fn store_memory(
         &mut self,
-        leaf: &MemoryLeaf,
+        leaf: &LocalMemoryScalar,
         index: ExprId,
         value: ExprId,
         span: Span,
     ) -> Result<()> {
         if !leaf.mutable {
-            return Err(self.type_error(span, "this is not `mut` and cannot be assigned"));
+            return Err(self.inconsistent(span, "this is not `mut` and cannot be assigned"));
         }
         if self.is_in_task(leaf) {
             let element = memory_element(leaf, index);
@@ -277,7 +277,7 @@ impl Lowerer {
     }
 
     /// Writes the initial value of a scalar to an array, which is zero.
-    pub(super) fn initialize_memory(&mut self, leaf: &MemoryLeaf, value: ExprId) {
+    pub(super) fn initialize_memory(&mut self, leaf: &LocalMemoryScalar, value: ExprId) {
         if !matches!(self.emit.kind(value), Ir::Const(value) if value.bits() == 0) {
             let index = self.emit.constant(leaf.at as u64);
             let element = memory_element(leaf, index);
@@ -286,7 +286,11 @@ impl Lowerer {
     }
 
     /// The memory of a scalar of a place with dynamic indices, and its element; `None` if the place is not in memory.
-    fn memory_index(&mut self, place: &Place, scalar: usize) -> Option<(MemoryLeaf, ExprId)> {
+    fn memory_index(
+        &mut self,
+        place: &Place,
+        scalar: usize,
+    ) -> Option<(LocalMemoryScalar, ExprId)> {
         let first = place.first + scalar;
         let leaf = |this: &Self, at: usize| match this.named_values[place.value].leaves.get(at) {
             Some(Leaf::Memory(leaf)) => Some(*leaf),
@@ -342,6 +346,6 @@ impl Lowerer {
     }
 }
 
-fn memory_element(leaf: &MemoryLeaf, index: ExprId) -> Element {
+fn memory_element(leaf: &LocalMemoryScalar, index: ExprId) -> Element {
     Element { array: Array::Local(leaf.array), index: vec![index], site: leaf.site }
 }

@@ -9,7 +9,7 @@ use quadrants_ir::{
     Stmt as IrStmt, types::Type,
 };
 
-use super::{Lowerer, Result, early_return::block_returns, scope::Binding, scope::Loop};
+use super::{Lowerer, Result, early_return::block_returns, scope::Binding, scope::LoopFrame};
 use crate::{
     syntax::{Dim, Expr, For, Order, Span},
     visit::assigns,
@@ -20,12 +20,12 @@ pub(super) struct DimBounds {
     pub(super) begin: ExprId,
     pub(super) end: ExprId,
     /// How the variable depends on the counter, if they differ.
-    strided: Option<Strided>,
+    induction: Option<InductionVariable>,
     down: bool,
 }
 
 /// The variable is `first + by * n`, or `first - by * n` if `down`, for the counter `n`.
-struct Strided {
+struct InductionVariable {
     first: ExprId,
     by: Option<ExprId>,
     down: bool,
@@ -43,7 +43,8 @@ impl Lowerer {
         for (at, dim) in dims.iter().enumerate() {
             let rustc = self.type_at(dim.ty, span)?;
             let Some(ty) = rustc.scalar().filter(|ty| ty.is_int() || ty.is_narrow()) else {
-                let what = format!("a loop variable cannot be of type {rustc}");
+                let what =
+                    format!("a loop variable cannot be of type {rustc}; help: use an integer type");
                 return Err(self.type_error(span, what));
             };
             let later = dims[at + 1..].iter().any(|later| {
@@ -69,7 +70,7 @@ impl Lowerer {
             bounds.push(if dim.step.is_some() || parallel && down {
                 self.counted(dim, [begin, end], parallel)?
             } else if !dim.inclusive {
-                DimBounds { begin, end, strided: None, down }
+                DimBounds { begin, end, induction: None, down }
             } else if !parallel && let Some(bounds) = self.inclusive_bounds([begin, end]) {
                 // Only for serial loops: a parallel loop counts its values from 0, and its interior is a range of
                 // these counts.
@@ -88,7 +89,7 @@ impl Lowerer {
             let next = Const::from_bits(ty, value.bits().wrapping_add(1));
             if next.as_int() > value.as_int() {
                 let end = self.emit.constant(next);
-                return Some(DimBounds { begin, end, strided: None, down: false });
+                return Some(DimBounds { begin, end, induction: None, down: false });
             }
         }
         // A variable of a loop is less than the loop's end.
@@ -97,7 +98,7 @@ impl Lowerer {
         {
             let one = self.emit.constant(Const::from_bits(ty, 1));
             let end = self.emit.binary(BinaryOp::Add, last, one);
-            return Some(DimBounds { begin, end, strided: None, down: false });
+            return Some(DimBounds { begin, end, induction: None, down: false });
         }
         if ty.size() > 4 {
             return None;
@@ -105,7 +106,7 @@ impl Lowerer {
         let [begin, last] = [begin, last].map(|bound| self.emit.as_type(bound, ScalarType::I64));
         let one = self.emit.constant(1i64);
         let end = self.emit.binary(BinaryOp::Add, last, one);
-        Some(DimBounds { begin, end, strided: None, down: false })
+        Some(DimBounds { begin, end, induction: None, down: false })
     }
 
     /// The bounds of a loop that counts its iterations.
@@ -149,7 +150,12 @@ impl Lowerer {
             }
         };
         let begin = self.emit.constant(0u64);
-        Ok(DimBounds { begin, end: count, strided: Some(Strided { first, by, down }), down: false })
+        Ok(DimBounds {
+            begin,
+            end: count,
+            induction: Some(InductionVariable { first, by, down }),
+            down: false,
+        })
     }
 
     /// The number of values from `begin` to `end`, as `u64`.
@@ -223,7 +229,7 @@ impl Lowerer {
     /// Declares a loop's variable in its open body. Returns the variable of the IR loop, and an immutable local with
     /// the value of the source's variable.
     pub(super) fn loop_variable(&mut self, dim: &Dim, bounds: &DimBounds) -> (LocalId, LocalId) {
-        let Some(strided) = &bounds.strided else {
+        let Some(induction) = &bounds.induction else {
             let ty = self.emit.ty(bounds.begin);
             let var = self.emit.local(&dim.name, ty, false);
             self.record_range(var, bounds);
@@ -242,13 +248,13 @@ impl Lowerer {
         };
         let var = self.emit.local(&format!("{}_nth", dim.name), ScalarType::U64, false);
         let nth = self.emit.read(var);
-        let offset = match strided.by {
+        let offset = match induction.by {
             Some(by) => self.emit.binary(BinaryOp::Mul, nth, by),
             None => nth,
         };
-        let offset = self.emit.as_type(offset, self.emit.ty(strided.first));
-        let op = if strided.down { BinaryOp::Sub } else { BinaryOp::Add };
-        let value = self.emit.binary(op, strided.first, offset);
+        let offset = self.emit.as_type(offset, self.emit.ty(induction.first));
+        let op = if induction.down { BinaryOp::Sub } else { BinaryOp::Add };
+        let value = self.emit.binary(op, induction.first, offset);
         let value = self.emit.as_type(value, self.variable_type(dim, self.emit.ty(value)));
         let fixed = self.emit.define(&dim.name, value, false);
         let local = match dim.mutable {
@@ -291,8 +297,8 @@ impl Lowerer {
             self.emit.open();
             vars.push((self.loop_variable(dim, bounds).0, bounds));
         }
-        let outer_jumps = self.loop_body(Loop::new(each.label.as_deref()), None, body)?;
-        let exit = self.frame.exit.clone().filter(|_| block_returns(body));
+        let outer_jumps = self.loop_body(LoopFrame::new(each.label.as_deref()), None, body)?;
+        let early_return = self.frame.early_return.clone().filter(|_| block_returns(body));
         for (depth, (var, &DimBounds { begin, end, down, .. })) in
             vars.into_iter().enumerate().rev()
         {
@@ -300,7 +306,7 @@ impl Lowerer {
             let unroll = options.unroll;
             self.emit.stmt(IrStmt::For { var, begin, end, body, unroll, down });
             if depth > 0 {
-                exit.iter().for_each(|exit| self.break_if_returned(exit));
+                early_return.iter().for_each(|early_return| self.break_if_returned(early_return));
                 outer_jumps.iter().for_each(|jump| self.forward_jump(jump, true));
             }
         }

@@ -9,12 +9,12 @@ use quadrants_ir::{LocalId, ParamKind, Site, SiteId, SiteKind, types::Type};
 
 use super::{
     blocks::SharedArrayExtents,
-    conditional::{Path, Target},
+    conditional::{BranchResult, PathCondition},
     emit::Emitter,
     local_array::ArrayPlan,
-    scope::{Frame, NamedValue},
+    scope::{CallFrame, NamedValue},
 };
-use crate::{EmittedSource, Error, syntax::Span, unit::Unit};
+use crate::{EmittedSource, Error, function_unit::FunctionUnit, syntax::Span};
 
 pub(super) type Result<T> = std::result::Result<T, Error>;
 
@@ -22,11 +22,11 @@ pub(super) type Result<T> = std::result::Result<T, Error>;
 pub(super) struct Lowerer {
     pub(super) emit: Emitter,
     /// The function being lowered.
-    pub(super) frame: Frame,
+    pub(super) frame: CallFrame,
     /// The functions that `frame` is inlined into, outermost first.
-    pub(super) callers: Vec<Frame>,
+    pub(super) callers: Vec<CallFrame>,
     /// All funcs decoded so far.
-    pub(super) units: Vec<(&'static EmittedSource, Rc<Unit>)>,
+    pub(super) units: Vec<(&'static EmittedSource, Rc<FunctionUnit>)>,
     /// Whether the macro has checked the language rules.
     pub(super) is_checked: bool,
     pub(super) file: String,
@@ -50,9 +50,9 @@ pub(super) struct Lowerer {
     /// Where they are stored in the next pass.
     pub(super) found: ArrayPlan,
     /// Under which condition the current code at the top level runs.
-    pub(super) path: Path,
+    pub(super) path: PathCondition,
     /// The type and the locals of the result, in a kernel with parallel loops under a condition.
-    pub(super) result: Option<Target>,
+    pub(super) result: Option<BranchResult>,
     /// The number of the current task.
     pub(super) task: u32,
 }
@@ -65,6 +65,12 @@ impl Lowerer {
 
     pub(super) fn type_error(&self, span: Span, what: impl Into<String>) -> Error {
         Error::Type { function: self.frame.unit.function.name.clone(), what: what.into(), span }
+    }
+
+    /// The error for a tree that rustc or the builder should have rejected.
+    pub(super) fn inconsistent(&self, span: Span, what: impl Into<String>) -> Error {
+        let function = self.frame.unit.function.name.clone();
+        Error::Inconsistent { function, what: what.into(), span }
     }
 
     pub(super) fn unknown(&self, what: impl Into<String>, span: Span) -> Error {

@@ -197,6 +197,6 @@ impl Lowerer {
     }
 
     fn no_method(&self, ty: ScalarType, name: &str, span: Span) -> crate::Error {
-        self.type_error(span, format!("{ty} has no such method `{name}`"))
+        self.type_error(span, format!("kernels have no method `{name}` of {ty}; help: write a `#[func]`, or convert the value with `as`"))
     }
 }

@@ -40,13 +40,13 @@ use quadrants_ir::{
     types::{ParamType, Type},
 };
 
-use conditional::Path;
+use conditional::PathCondition;
 use emit::Emitter;
 use local_array::ArrayPlan;
 use lowerer::{Lowerer, Result};
-use scope::{Binding, Frame, Leaf, NamedValue, Scalar, Value};
+use scope::{Binding, CallFrame, Leaf, NamedValue, Scalar, Value};
 
-use crate::{EmittedSource, Error, syntax::Function, unit::Unit};
+use crate::{EmittedSource, Error, function_unit::FunctionUnit, syntax::Function};
 
 /// Lowers a kernel to IR.
 ///
@@ -54,7 +54,7 @@ use crate::{EmittedSource, Error, syntax::Function, unit::Unit};
 /// [`Error::Rejected`] if the kernel or a func that it calls breaks a rule of the language, [`Error::Recursion`] if a
 /// func calls itself, and any other [`Error`] for sources that the macro has not made.
 pub fn lower(source: &EmittedSource) -> Result<Kernel> {
-    lower_unit(Rc::new(Unit::from_source(source, false)?), false)
+    lower_unit(Rc::new(FunctionUnit::from_source(source, false)?), false)
 }
 
 /// Lowers a kernel of the macro, which has already checked the language rules and races of the kernel and its funcs.
@@ -67,7 +67,7 @@ pub fn lower(source: &EmittedSource) -> Result<Kernel> {
 /// Those of [`lower`], except [`Error::Rejected`] by a rule that needs no types.
 #[doc(hidden)]
 pub fn lower_checked(source: &EmittedSource, loops: &[usize]) -> Result<Kernel> {
-    let unit = Rc::new(Unit::from_source(source, true)?);
+    let unit = Rc::new(FunctionUnit::from_source(source, true)?);
     let kernel = lower_unit(Rc::clone(&unit), true)?;
     let mut lowered = Vec::new();
     add_loops(&kernel.body, &mut lowered);
@@ -77,7 +77,7 @@ pub fn lower_checked(source: &EmittedSource, loops: &[usize]) -> Result<Kernel> 
     let what =
         format!("the loops of the kernel have {lowered:?} dimensions, those of its body {loops:?}");
     let Function { name, span, .. } = &unit.function;
-    Err(Error::Type { function: name.clone(), what, span: *span })
+    Err(Error::Inconsistent { function: name.clone(), what, span: *span })
 }
 
 fn add_loops(body: &[TopStmt], loops: &mut Vec<usize>) {
@@ -92,7 +92,7 @@ fn add_loops(body: &[TopStmt], loops: &mut Vec<usize>) {
 }
 
 /// Lowers a decoded kernel. `is_checked`: the macro has checked the language rules.
-pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
+pub(crate) fn lower_unit(unit: Rc<FunctionUnit>, is_checked: bool) -> Result<Kernel> {
     let mut plan = ArrayPlan::default();
     let kernel = loop {
         let (kernel, found) = lower_with(&unit, is_checked, plan)?;
@@ -111,12 +111,16 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
 }
 
 /// Lowers a kernel whose values are stored as planned. Also returns the plan for the next pass.
-fn lower_with(unit: &Rc<Unit>, is_checked: bool, plan: ArrayPlan) -> Result<(Kernel, ArrayPlan)> {
+fn lower_with(
+    unit: &Rc<FunctionUnit>,
+    is_checked: bool,
+    plan: ArrayPlan,
+) -> Result<(Kernel, ArrayPlan)> {
     let function = &unit.function;
     let params = params(unit);
     let mut lowerer = Lowerer {
         emit: Emitter::default(),
-        frame: Frame::new(Rc::clone(unit)),
+        frame: CallFrame::new(Rc::clone(unit)),
         callers: Vec::new(),
         units: Vec::new(),
         is_checked,
@@ -131,7 +135,7 @@ fn lower_with(unit: &Rc<Unit>, is_checked: bool, plan: ArrayPlan) -> Result<(Ker
         accumulators: HashMap::new(),
         found: plan.clone(),
         plan,
-        path: Path::default(),
+        path: PathCondition::default(),
         result: None,
         task: 0,
     };
@@ -146,7 +150,9 @@ fn lower_with(unit: &Rc<Unit>, is_checked: bool, plan: ArrayPlan) -> Result<(Ker
             let first = ParamId::new(next);
             next += elem.components().len() as u32;
             if elem.leaves() == 0 {
-                let what = format!("a tensor of {elem} would have no components");
+                let what = format!(
+                    "a tensor of {elem} would have no components; help: use elements with at least one field"
+                );
                 return Err(lowerer.type_error(param.span, what));
             }
             lowerer.frame.bind(&name, Binding::Tensor { param: first, elem, writable });
@@ -197,7 +203,7 @@ fn lower_with(unit: &Rc<Unit>, is_checked: bool, plan: ArrayPlan) -> Result<(Ker
 }
 
 /// The kernel's parameters in the IR: one per scalar of a value, and one per component of a tensor.
-fn params(unit: &Unit) -> Vec<Param> {
+fn params(unit: &FunctionUnit) -> Vec<Param> {
     let mut params = Vec::new();
     for (param, ty) in unit.function.params.iter().zip(&unit.params) {
         for (name, tensor) in ty.tensors(&param.name) {

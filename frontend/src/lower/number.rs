@@ -18,7 +18,7 @@ impl Emitter {
     ) -> Option<ExprId> {
         if let Some(function) = MathFn::from_name(name) {
             let fits = match function {
-                MathFn::Abs => ty.is_float() || ty.is_signed_int(),
+                MathFn::Abs => ty.is_float() || ty.is_wide_signed_int(),
                 MathFn::Min | MathFn::Max => ty.is_float() || ty.is_int(),
                 _ => ty.is_float(),
             };
@@ -131,7 +131,7 @@ impl Emitter {
     ) -> Option<ExprId> {
         use BinaryOp::{Add, And, Eq, Gt, Le, Lt, Mul, Ne, Or, Shl, Shr, Sub, Xor};
         let int = |this: &mut Self, value: i64| this.constant(Const::from_bits(ty, value as u64));
-        let signed = ty.is_signed_int();
+        let signed = ty.is_wide_signed_int();
         Some(match (name, values) {
             ("wrapping_add", &[a, b]) => self.binary(Add, a, b),
             ("wrapping_sub", &[a, b]) => self.binary(Sub, a, b),
@@ -393,7 +393,7 @@ impl Emitter {
     fn square_root(&mut self, ty: ScalarType, value: ExprId) -> ExprId {
         let wide = ty.unsigned();
         let int = |this: &mut Self, value: u64| this.constant(Const::from_bits(wide, value));
-        let value = if ty.is_signed_int() {
+        let value = if ty.is_wide_signed_int() {
             let zero = self.constant(Const::from_bits(ty, 0));
             let value = self.math(MathFn::Max, &[value, zero]);
             self.as_type(value, wide)

@@ -36,7 +36,7 @@ impl Lowerer {
         };
         if !fits {
             let what = format!("this operation is not defined for {ty} and {right}");
-            return Err(self.type_error(span, what));
+            return Err(self.inconsistent(span, what));
         }
         if ty.is_int() && matches!(op, Div | Rem) {
             let (op, name) = match op {
@@ -44,7 +44,8 @@ impl Lowerer {
                 _ => (DivRemOp::Rem, "remainder"),
             };
             let site = self.add_site(SiteKind::DivideByZero, span);
-            let below = self.constant(rhs).filter(|_| op == DivRemOp::Rem && !ty.is_signed_int());
+            let below =
+                self.constant(rhs).filter(|_| op == DivRemOp::Rem && !ty.is_wide_signed_int());
             let value = self.emit.effect(name, ty, Ir::DivRem { op, lhs, rhs, site });
             if let (Some(end @ 1..), Ir::Local(rest)) = (below, self.emit.kind(value)) {
                 self.ranges.insert(*rest, (0, end));
@@ -66,7 +67,7 @@ impl Lowerer {
         let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
         if ty != right && !shift {
             let what = format!("this operation is not defined for {ty} and {right}");
-            return Err(self.type_error(span, what));
+            return Err(self.inconsistent(span, what));
         }
         let (lhs, mut rhs) = (self.emit.widen(lhs), self.emit.widen(rhs));
         if shift && ty.is_narrow() {
@@ -82,7 +83,7 @@ impl Lowerer {
     pub(super) fn cast(&mut self, value: &Expr, ty: TypeIx, span: Span) -> Result<ExprId> {
         let ty = self.type_at(ty, span)?;
         let Some(ty) = ty.scalar() else {
-            return Err(self.type_error(span, format!("cannot cast to {ty}")));
+            return Err(self.inconsistent(span, format!("cannot cast to {ty}")));
         };
         let value = match self.infer_type(value) {
             Some(of) if of.discriminant().is_some() => self.value_as(value, of)?.leaves[0],
@@ -96,12 +97,12 @@ impl Lowerer {
         if from == ty {
             Ok(value)
         } else if ty == ScalarType::Bool || from == ScalarType::Bool && ty.is_float() {
-            Err(self.type_error(span, format!("{from} cannot be cast to {ty}")))
+            Err(self.inconsistent(span, format!("{from} cannot be cast to {ty}")))
         } else if (from, ty) == (ScalarType::F64, ScalarType::F16) {
             // A conversion through f32 would round twice.
             Err(self.type_error(
                 span,
-                "in kernels, an f16 is converted only from f32; cast to f32 first",
+                "in kernels, an f16 is converted only from f32; help: cast to f32 first",
             ))
         } else {
             Ok(self.convert(value, ty))
@@ -138,7 +139,7 @@ impl Lowerer {
         let value = self.emit.widen(value);
         let ty = self.emit.ty(value);
         let fits = match op {
-            UnaryOp::Neg => ty.is_float() || ty.is_signed_int(),
+            UnaryOp::Neg => ty.is_float() || ty.is_wide_signed_int(),
             UnaryOp::Not => !ty.is_float(),
             UnaryOp::CountOnes
             | UnaryOp::LeadingZeros
@@ -149,7 +150,7 @@ impl Lowerer {
             let value = self.emit.unary(op, value);
             Ok(self.emit.as_type(value, narrow))
         } else {
-            Err(self.type_error(span, format!("this operation is not defined for {ty}")))
+            Err(self.inconsistent(span, format!("this operation is not defined for {ty}")))
         }
     }
 
@@ -171,7 +172,7 @@ impl Lowerer {
         let right = if shift { self.infer(rhs).unwrap_or(ScalarType::I32) } else { left };
         match self.scalars(&[(lhs, left), (rhs, right)])?[..] {
             [lhs, rhs] => self.binary(op, lhs, rhs, span),
-            _ => Err(self.type_error(span, "an operand is missing")),
+            _ => Err(self.inconsistent(span, "an operand is missing")),
         }
     }
 

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use quadrants_ir::{Const, ExprId, LocalId, ParamId, ScalarType, SharedExtent, Stmt, types::Type};
 
-use super::local_array::MemoryLeaf;
-use crate::{symbol_table::SymbolTable, unit::Unit};
+use super::local_array::LocalMemoryScalar;
+use crate::{function_unit::FunctionUnit, symbol_table::SymbolTable};
 
 /// A value: one expression per scalar.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub(super) enum Leaf {
     Scalar(Scalar),
     Local(LocalId),
     /// An element of a local array.
-    Memory(MemoryLeaf),
+    Memory(LocalMemoryScalar),
 }
 
 /// An immutable scalar that is free to read again.
@@ -83,7 +83,7 @@ pub(super) enum Scalar {
     Const(Const),
 }
 
-pub(super) struct Loop {
+pub(super) struct LoopFrame {
     pub(super) label: Option<String>,
     /// The locals that a `break` with a value assigns.
     pub(super) value: Option<(Type, Rc<[LocalId]>)>,
@@ -97,14 +97,14 @@ pub(super) struct Loop {
 /// A jump from a nested loop to an outer one.
 #[derive(Clone, PartialEq)]
 pub(super) struct OuterJump {
-    /// The index of the outer loop in `Frame::loops`.
+    /// The index of the outer loop in `CallFrame::loops`.
     pub(super) target: usize,
     pub(super) flag: LocalId,
     /// `Break` or `Continue` of that loop.
     pub(super) jump: Stmt,
 }
 
-impl Loop {
+impl LoopFrame {
     pub(super) fn new(label: Option<&str>) -> Self {
         Self {
             label: label.map(str::to_owned),
@@ -118,27 +118,33 @@ impl Loop {
 
 /// The locals of a func with early returns.
 #[derive(Clone)]
-pub(super) struct Exit {
+pub(super) struct EarlyReturn {
     pub(super) returned: LocalId,
     /// The type of the result, and its locals.
     pub(super) value: Option<(Type, Rc<[LocalId]>)>,
 }
 
 /// The frame of a function that is being lowered.
-pub(super) struct Frame {
-    pub(super) unit: Rc<Unit>,
+pub(super) struct CallFrame {
+    pub(super) unit: Rc<FunctionUnit>,
     /// The callees of its table: a func, or `None` for a built-in.
-    pub(super) callees: Vec<Option<Rc<Unit>>>,
+    pub(super) callees: Vec<Option<Rc<FunctionUnit>>>,
     pub(super) names: SymbolTable<Binding>,
     /// Set if it has early returns.
-    pub(super) exit: Option<Exit>,
+    pub(super) early_return: Option<EarlyReturn>,
     /// The enclosing loops of the function, innermost last.
-    pub(super) loops: Vec<Loop>,
+    pub(super) loops: Vec<LoopFrame>,
 }
 
-impl Frame {
-    pub(super) fn new(unit: Rc<Unit>) -> Self {
-        Self { unit, callees: Vec::new(), names: SymbolTable::new(), exit: None, loops: Vec::new() }
+impl CallFrame {
+    pub(super) fn new(unit: Rc<FunctionUnit>) -> Self {
+        Self {
+            unit,
+            callees: Vec::new(),
+            names: SymbolTable::new(),
+            early_return: None,
+            loops: Vec::new(),
+        }
     }
 
     pub(super) fn bind(&mut self, name: &str, binding: Binding) {

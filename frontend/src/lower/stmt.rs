@@ -12,30 +12,30 @@ use super::{
     Lowerer, Result,
     aggregate::Place,
     early_return,
-    element::Element,
+    element::ElementPlace,
     linalg,
-    scope::{Binding, Leaf, Loop, Value},
+    scope::{Binding, Leaf, LoopFrame, Value},
 };
 use crate::{
     Error,
-    syntax::{Block, Expr, ExprKind, Failure, Span, Stmt, StmtKind, TypeIx, extent_axes},
+    syntax::{AssertionReport, Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx, extent_axes},
     visit::{Node, any_in_expr, assigns, base_name},
 };
 
 /// The arguments of a text.
-struct Arguments {
+struct FormatArguments {
     types: Vec<Type>,
     scalars: Vec<ExprId>,
 }
 
-pub(super) enum Target {
+pub(super) enum AssignTarget {
     /// A local, or a part of one.
     Local(Place),
     /// An element of a tensor, or a part of one.
-    Element(Element),
+    Element(ElementPlace),
 }
 
-impl Target {
+impl AssignTarget {
     pub(super) fn ty(&self) -> Type {
         match self {
             Self::Local(place) => place.ty,
@@ -65,7 +65,7 @@ impl Lowerer {
                 };
                 let rank = usize::from(self.rank(tensor));
                 let Some(axes) = extent_axes(names.len(), *rest, rank) else {
-                    return Err(self.type_error(span, format!("`{base}` has {rank} dimensions")));
+                    return Err(self.inconsistent(span, format!("`{base}` has {rank} dimensions")));
                 };
                 for (axis, name) in axes.into_iter().zip(names) {
                     if let Some(name) = name {
@@ -86,10 +86,10 @@ impl Lowerer {
             StmtKind::Expr(expr) => self.discard(expr)?,
             StmtKind::For(each) => self.serial_loop(each, span)?,
             StmtKind::While { cond, body, label } => {
-                self.infinite(Loop::new(label.as_deref()), Some(cond), body)?;
+                self.infinite(LoopFrame::new(label.as_deref()), Some(cond), body)?;
             }
             StmtKind::Loop { body, label } => {
-                self.infinite(Loop::new(label.as_deref()), None, body)?;
+                self.infinite(LoopFrame::new(label.as_deref()), None, body)?;
             }
             StmtKind::Break { label, value } => {
                 self.break_loop(label.as_deref(), value.as_ref(), span)?;
@@ -97,32 +97,32 @@ impl Lowerer {
             StmtKind::Continue { label } => self.jump(label.as_deref(), Ir::Continue, span)?,
             // The assertion before ends the iteration.
             StmtKind::Unreachable => {}
-            StmtKind::Assert { cond, failure } => {
-                self.assertion(cond, failure, span)?;
+            StmtKind::Assert { cond, report } => {
+                self.assertion(cond, report, span)?;
             }
             StmtKind::Print { format, args } => self.print(format, args, span)?,
             StmtKind::Return { value } => self.return_stmt(value.as_ref(), span)?,
             StmtKind::Unsupported(_) => {
-                return Err(self.type_error(span, "this statement is not supported in kernels"));
+                return Err(self.inconsistent(span, "this statement is not supported in kernels"));
             }
         }
-        if let Some(exit) = self.frame.exit.clone()
+        if let Some(early_return) = self.frame.early_return.clone()
             && early_return::is_loop(stmt)
             && early_return::returns(stmt)
         {
-            self.break_if_returned(&exit);
+            self.break_if_returned(&early_return);
         }
         Ok(())
     }
 
     fn print(&mut self, format: &Format, args: &[(Expr, TypeIx)], span: Span) -> Result<()> {
-        let Arguments { types, scalars } = self.arguments(args, span)?;
+        let FormatArguments { types, scalars } = self.arguments(args, span)?;
         let iteration: Vec<_> = self.iteration.iter().map(|var| self.emit.read(*var)).collect();
         let count = iteration.len() as u32;
         let (most, given) = (MESSAGE_VALUES - iteration.len(), scalars.len());
         if given > most {
             let what = format!(
-                "a message has at most {most} numbers here, and this one has {given}: print the \
+                "a message has at most {most} numbers here, and this one has {given}; help: print the \
                  parts of a large value with several `println!`"
             );
             return Err(self.type_error(span, what));
@@ -138,12 +138,12 @@ impl Lowerer {
 
     /// The arguments of a text are evaluated only if the condition is false, as by std's macros. The operands of a
     /// comparison have names.
-    fn assertion(&mut self, cond: &Expr, failure: &Failure, span: Span) -> Result<()> {
-        let Failure { message, comparison, args } = failure;
+    fn assertion(&mut self, cond: &Expr, report: &AssertionReport, span: Span) -> Result<()> {
+        let AssertionReport { message, comparison, args } = report;
         let cond = self.scalar_as(cond, ScalarType::Bool)?;
         let operands = if comparison.is_some() { 2 } else { 0 };
         if args.len() == operands {
-            let Arguments { types, mut scalars } = self.arguments(args, span)?;
+            let FormatArguments { types, mut scalars } = self.arguments(args, span)?;
             scalars.truncate(ASSERT_VALUES);
             let site = self.assertion_site(message, *comparison, &types, span);
             self.emit.stmt(Ir::Assert { cond, site, values: scalars });
@@ -152,7 +152,7 @@ impl Lowerer {
         let cond = self.emit.reuse(cond);
         let mut site = None;
         let then = self.nested(|this| {
-            let Arguments { types, mut scalars } = this.arguments(args, span)?;
+            let FormatArguments { types, mut scalars } = this.arguments(args, span)?;
             scalars.truncate(ASSERT_VALUES);
             let at = this.assertion_site(message, *comparison, &types, span);
             let never = this.emit.constant(false);
@@ -192,7 +192,7 @@ impl Lowerer {
     }
 
     /// Evaluates the arguments of a text.
-    fn arguments(&mut self, args: &[(Expr, TypeIx)], span: Span) -> Result<Arguments> {
+    fn arguments(&mut self, args: &[(Expr, TypeIx)], span: Span) -> Result<FormatArguments> {
         let (mut types, mut scalars) = (Vec::with_capacity(args.len()), Vec::new());
         for (at, (arg, ty)) in args.iter().enumerate() {
             let ty = self.type_at(*ty, span)?;
@@ -205,7 +205,7 @@ impl Lowerer {
             }
             types.push(ty);
         }
-        Ok(Arguments { types, scalars })
+        Ok(FormatArguments { types, scalars })
     }
 
     pub(super) fn bind(
@@ -310,7 +310,7 @@ impl Lowerer {
                 let ty = self.emit.locals[local].ty;
                 if !self.emit.locals[local].mutable {
                     let what = format!("`{name}` is not `mut` and cannot be assigned");
-                    return Err(self.type_error(target.span, what));
+                    return Err(self.inconsistent(target.span, what));
                 }
                 let mut value = self.scalar_as(value, self.rhs_ty(op, value, ty))?;
                 if let Some(op) = op {
@@ -335,7 +335,7 @@ impl Lowerer {
                 }
                 self.store(array, index, value, target.span);
             }
-            _ => return Err(self.type_error(target.span, "this cannot be assigned")),
+            _ => return Err(self.inconsistent(target.span, "this cannot be assigned")),
         }
         Ok(())
     }
@@ -349,7 +349,7 @@ impl Lowerer {
         span: Span,
     ) -> Result<()> {
         let Some(ty) = self.infer_type(target) else {
-            return Err(self.type_error(target.span, "this has no type"));
+            return Err(self.inconsistent(target.span, "this has no type"));
         };
         let Some(op) = op else {
             // Rust evaluates the right operand first, then the indices.
@@ -359,7 +359,7 @@ impl Lowerer {
             }
             let place = self.target(target)?;
             let place =
-                place.ok_or_else(|| self.type_error(target.span, "this cannot be assigned"))?;
+                place.ok_or_else(|| self.inconsistent(target.span, "this cannot be assigned"))?;
             return self.write_target(&place, &value, span);
         };
         self.check_order(ty, target, value, span)?;
@@ -379,7 +379,8 @@ impl Lowerer {
             leaves: rhs.leaves.into_iter().map(|leaf| self.emit.reuse(leaf)).collect(),
         };
         let place = self.target(target)?;
-        let place = place.ok_or_else(|| self.type_error(target.span, "this cannot be assigned"))?;
+        let place =
+            place.ok_or_else(|| self.inconsistent(target.span, "this cannot be assigned"))?;
         let old = self.read_target(&place)?;
         let new = match ty {
             Type::Scalar(scalar) => {
@@ -400,35 +401,35 @@ impl Lowerer {
         if native || !self.order_matters(target, value) {
             return Ok(());
         }
-        let what = "the evaluation order of its index and its right operand depends on the type; \
+        let what = "the evaluation order of its index and its right operand depends on the type; help: \
                     bind one of them with `let` first";
         Err(self.type_error(span, what))
     }
 
     /// The assignment target that `expr` denotes, if it is one.
-    pub(super) fn target(&mut self, expr: &Expr) -> Result<Option<Target>> {
+    pub(super) fn target(&mut self, expr: &Expr) -> Result<Option<AssignTarget>> {
         match self.local_place(expr)? {
-            Some(place) => Ok(Some(Target::Local(place))),
-            None => Ok(self.tensor_element(expr)?.map(Target::Element)),
+            Some(place) => Ok(Some(AssignTarget::Local(place))),
+            None => Ok(self.tensor_element(expr)?.map(AssignTarget::Element)),
         }
     }
 
-    pub(super) fn read_target(&mut self, target: &Target) -> Result<Value> {
+    pub(super) fn read_target(&mut self, target: &AssignTarget) -> Result<Value> {
         match target {
-            Target::Local(place) => Ok(self.read_place(place)),
-            Target::Element(element) => self.read_element(element),
+            AssignTarget::Local(place) => Ok(self.read_place(place)),
+            AssignTarget::Element(element) => self.read_element(element),
         }
     }
 
     pub(super) fn write_target(
         &mut self,
-        target: &Target,
+        target: &AssignTarget,
         value: &Value,
         span: Span,
     ) -> Result<()> {
         match target {
-            Target::Local(place) => self.write_place(place, value, span),
-            Target::Element(element) => self.write_element(element, value),
+            AssignTarget::Local(place) => self.write_place(place, value, span),
+            AssignTarget::Element(element) => self.write_element(element, value),
         }
     }
 

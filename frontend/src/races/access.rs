@@ -3,22 +3,22 @@
 use std::collections::{HashMap, HashSet};
 
 use quadrants_ir::races::{
-    AffineForm, AffineForms, GraphBuilder, Guard, GuardedIndex, Index, NodeId, Space, TensorRead,
-    Uniformity, ValueNode, Var, VarKind,
+    AffineForm, AffineForms, Condition, ConditionalAccess, Index, NodeId, TensorRead, Uniformity,
+    ValueGraphBuilder, ValueNode, Var, VarKind, VarSpace,
 };
 
 use crate::syntax::Span;
 
 /// A `stream_parallel` block, or the whole kernel if it has none.
-pub(super) struct RegionBlock {
-    pub(super) tasks: Vec<Task>,
+pub(super) struct SampledRegionBlock {
+    pub(super) tasks: Vec<SampledTask>,
     pub(super) span: Span,
 }
 
 /// A parallel loop, or serial code.
-pub(super) struct Task {
-    pub(super) space: Space,
-    pub(super) builder: GraphBuilder,
+pub(super) struct SampledTask {
+    pub(super) space: VarSpace,
+    pub(super) builder: ValueGraphBuilder,
     /// The affine forms of the nodes, where they have one.
     pub(super) forms: AffineForms,
     /// The first and last value of each parallel loop variable; empty for serial code.
@@ -29,7 +29,7 @@ pub(super) struct Task {
     pub(super) inner: Vec<(i128, i128)>,
     /// The names of the loop variables.
     pub(super) names: Vec<String>,
-    pub(super) accesses: Vec<Access>,
+    pub(super) accesses: Vec<SampledAccess>,
     /// The nodes of unknown values that are the same in all iterations.
     fixed: HashMap<u32, NodeId>,
     /// The variables of `space` that have the same value in all threads of a block.
@@ -57,11 +57,11 @@ pub(super) struct Task {
 }
 
 /// An access to a tensor or a shared array.
-pub(super) struct Access {
+pub(super) struct SampledAccess {
     pub(super) tensor: String,
     /// The path of fields from the element to the accessed part.
     pub(super) fields: Vec<String>,
-    pub(super) kind: AccessKind,
+    pub(super) kind: SampledAccessKind,
     /// The element's indices, then those inside the element, where they are integers.
     pub(super) index: Vec<Option<NodeId>>,
     /// Whether an index is known only at launch.
@@ -71,13 +71,13 @@ pub(super) struct Access {
     pub(super) span: Span,
     pub(super) text: String,
     /// What it stores, for messages.
-    pub(super) stored: Option<Stored>,
+    pub(super) stored: Option<StoredValue>,
     /// The type of the whole element, for messages; none if it is not known or the access is to a field.
     pub(super) elem: Option<String>,
     /// Whether it is inside `unsafe`, which asserts that it does not race.
     pub(super) asserted: bool,
     /// The conditions under which the access happens.
-    pub(super) guards: Vec<Guard>,
+    pub(super) conditions: Vec<Condition>,
     /// Whether it is an access to a shared array, which other blocks do not see.
     pub(super) is_shared: bool,
     /// The phase, if it is an access by the threads of a block. Barriers separate the phases of a block.
@@ -85,7 +85,7 @@ pub(super) struct Access {
 }
 
 /// What a write stores.
-pub(super) enum Stored {
+pub(super) enum StoredValue {
     /// The same value in all iterations; its text.
     Literal(String),
     /// The old value and another one combined, as this atomic function does.
@@ -95,7 +95,7 @@ pub(super) enum Stored {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum AccessKind {
+pub(super) enum SampledAccessKind {
     Read,
     Write,
     Atomic,
@@ -103,7 +103,7 @@ pub(super) enum AccessKind {
     Count,
 }
 
-impl AccessKind {
+impl SampledAccessKind {
     pub(super) const fn is_write(self) -> bool {
         !matches!(self, Self::Read)
     }
@@ -134,11 +134,11 @@ impl AccessKind {
     }
 }
 
-impl Access {
+impl SampledAccess {
     /// The access for the solver. `list` has the indices that are integers. The extents of a sample launch would
     /// exclude too much.
-    pub(super) fn guarded_index<'a>(&'a self, list: &'a [NodeId]) -> GuardedIndex<'a> {
-        GuardedIndex { index: list, extents: &[], guards: &self.guards }
+    pub(super) fn conditional_access<'a>(&'a self, list: &'a [NodeId]) -> ConditionalAccess<'a> {
+        ConditionalAccess { index: list, extents: &[], conditions: &self.conditions }
     }
 
     pub(super) fn conflicts(&self, other: &Self) -> bool {
@@ -151,7 +151,7 @@ impl Access {
     }
 }
 
-impl Task {
+impl SampledTask {
     /// Notes a read of a tensor that the loop does not change, if it reads other elements of it too: conditions on them
     /// may exclude each other.
     pub(super) fn compared_read(&mut self, key: &(String, Vec<String>, Index), id: NodeId) {
@@ -180,8 +180,8 @@ impl Task {
 
     pub(super) fn new() -> Self {
         Self {
-            space: Space::new(),
-            builder: GraphBuilder::default(),
+            space: VarSpace::new(),
+            builder: ValueGraphBuilder::default(),
             forms: AffineForms::new(),
             dims: Vec::new(),
             strides: Vec::new(),
@@ -236,8 +236,8 @@ impl Task {
 
 /// Whether two tensors are the same, or one is a struct of tensors that contains the other.
 pub(super) fn same_tensor(a: &str, b: &str) -> bool {
-    let contains = |group: &str, tensor: &str| {
-        tensor.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    let contains = |outer: &str, tensor: &str| {
+        tensor.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
     contains(a, b) || contains(b, a)
 }

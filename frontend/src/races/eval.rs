@@ -6,11 +6,11 @@ use quadrants_ir::{
 };
 
 use super::{
-    access::AccessKind,
+    access::SampledAccessKind,
     loops::assigned,
-    sample::Symbol,
+    sample::SampleSymbol,
     value::AbstractValue,
-    walk::{Binding, Walk},
+    walk::{Binding, SampleWalk},
 };
 use crate::{
     literal,
@@ -23,7 +23,7 @@ const BOOL: IntType = Some(ScalarType::Bool);
 /// The types of the elements that can be `Distinct`.
 const INTEGERS: [&str; 6] = ["i32", "i64", "u32", "u64", "usize", "isize"];
 
-impl Walk<'_> {
+impl SampleWalk<'_> {
     /// Evaluates an expression; records its accesses.
     pub(super) fn eval(&mut self, expr: &Expr) -> AbstractValue {
         let outer = std::mem::take(&mut self.device_value);
@@ -64,7 +64,9 @@ impl Walk<'_> {
                 Some(Binding::Value(value)) => value.clone(),
                 _ => AbstractValue::Data,
             },
-            ExprKind::Const(at) => AbstractValue::Number(Symbol::Const(*at).value(self.sample)),
+            ExprKind::Const(at) => {
+                AbstractValue::Number(SampleSymbol::Const(*at).value(self.sample))
+            }
             ExprKind::Unary { op, value } => {
                 let value = self.eval(value);
                 self.unary(*op, &value)
@@ -210,7 +212,8 @@ impl Walk<'_> {
                 }
                 let by = self.eval(value);
                 let counts = *op == AtomicOp::Add;
-                let kind = if counts { AccessKind::Count } else { AccessKind::Atomic };
+                let kind =
+                    if counts { SampledAccessKind::Count } else { SampledAccessKind::Atomic };
                 let text = self.text(place);
                 let (fields, shown) = (part.fields.clone(), (expr.span, text.clone()));
                 self.push_access(kind, part.base, fields, values.clone(), shown);
@@ -222,12 +225,14 @@ impl Walk<'_> {
                 ticket.unwrap_or_else(|| {
                     let value = self.unknown(Uniformity::Iteration);
                     let why = match counts {
-                        true => "only integers are counted",
-                        false => "only those of `atomic_add` are",
+                        true => {
+                            "`atomic_add` returns values that differ (tickets) only on integers"
+                        }
+                        false => "only `atomic_add` returns values that differ (tickets)",
                     };
                     self.explain(&value, || {
                         format!(
-                            "an index depends on the old value of `{text}`, which is no ticket: {why}"
+                            "an index depends on the old value of `{text}`, which may repeat: {why}"
                         )
                     });
                     value
@@ -257,7 +262,7 @@ impl Walk<'_> {
     fn read(&mut self, place: &Expr) -> AbstractValue {
         let Some(part) = self.element_part(place) else { return AbstractValue::Data };
         let values = self.index_values(&part);
-        self.record_access(AccessKind::Read, &part, values.clone(), place);
+        self.record_access(SampledAccessKind::Read, &part, values.clone(), place);
         // The launch knows which elements keep their values from phase to phase.
         if let Some(Binding::Shared { .. }) = self.lookup(part.base)
             && self.threads.as_ref().is_some_and(|threads| !threads.changes(part.base))
@@ -386,15 +391,15 @@ impl Walk<'_> {
         let cond = self.node_id(&known);
         let changed = assigned(&[Some(then), otherwise]);
         let before = self.locals(&changed);
-        let mark = self.guards.len();
+        let mark = self.conditions.len();
         self.assume(cond, true);
         let if_so = self.block(then);
-        self.guards.truncate(mark);
+        self.conditions.truncate(mark);
         let after_then = self.locals(&changed);
         self.set_locals(&changed, before);
         self.assume(cond, false);
         let if_not = otherwise.map_or(AbstractValue::Data, |block| self.block(block));
-        self.guards.truncate(mark);
+        self.conditions.truncate(mark);
         let after_otherwise = self.locals(&changed);
         let ends = [Some(then), otherwise].map(|block| block.is_some_and(always_jumps));
         let merged = match ends {
@@ -599,8 +604,8 @@ impl Walk<'_> {
                     self.lookup(part.base)
             {
                 let values = self.index_values(&part);
-                self.record_access(AccessKind::Read, &part, values.clone(), arg);
-                self.record_access(AccessKind::Write, &part, values, arg);
+                self.record_access(SampledAccessKind::Read, &part, values.clone(), arg);
+                self.record_access(SampledAccessKind::Write, &part, values, arg);
                 data = true;
                 continue;
             }
@@ -610,7 +615,7 @@ impl Walk<'_> {
                 let writable =
                     *writable && read_only_args.checked_shr(at as u32).unwrap_or(0) & 1 == 0;
                 data = true;
-                let kinds = [AccessKind::Read, AccessKind::Write];
+                let kinds = [SampledAccessKind::Read, SampledAccessKind::Write];
                 for kind in &kinds[..1 + usize::from(writable)] {
                     let shown = (call.span, name.clone());
                     self.push_access(*kind, name, Vec::new(), vec![AbstractValue::AtLaunch], shown);

@@ -3,22 +3,22 @@
 use quadrants_ir::races::{NodeId, Uniformity, ValueNode, Var, VarKind};
 
 use super::{
-    text,
+    expr_text,
     value::AbstractValue,
-    walk::{Binding, Walk, is_generated},
+    walk::{Binding, SampleWalk, is_generated},
 };
 use crate::{
     syntax::{BinaryOp, Block, Dim, Expr, ExprKind, For, Order, Pattern, StmtKind},
     visit::{self, any_in_block, base_name, each_binding},
 };
 
-/// The most turns of a loop that is followed turn by turn.
-const TURNS: i128 = 16;
+/// The maximum trip count of a loop that is unrolled.
+const MAX_TRIP_COUNT: i128 = 16;
 
-/// The number of accesses from which on no loop is followed turn by turn.
+/// The number of accesses from which on no loop is unrolled.
 const UNROLLED_ACCESSES: usize = 200;
 
-impl Walk<'_> {
+impl SampleWalk<'_> {
     /// Binds the names of a pattern to parts of a value.
     pub(super) fn bind_parts(&mut self, pattern: &Pattern, value: &AbstractValue) {
         match pattern {
@@ -71,7 +71,7 @@ impl Walk<'_> {
         cond: Option<&Expr>,
         body: &Block,
     ) {
-        let guards = self.guards.len();
+        let conditions = self.conditions.len();
         for &(op, a, b) in bounds {
             let within = self.task.push(ValueNode::Binary(op, None, a, b));
             self.assume(Some(within), true);
@@ -98,7 +98,7 @@ impl Walk<'_> {
             self.assume(cond, true);
         }
         self.block(body);
-        self.guards.truncate(guards);
+        self.conditions.truncate(conditions);
     }
 
     /// The uniformity of values that the current code computes in a way that is not followed.
@@ -126,14 +126,14 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether loops here are followed turn by turn: outside of phases, where barriers separate the turns.
+    /// Whether loops here are unrolled: outside of phases, where barriers separate the iterations.
     fn unrolls(&self, body: &Block) -> bool {
         let is_block_level = self.threads.as_ref().is_some_and(|threads| !threads.in_phase);
         let is_small = self.task.accesses.len() < UNROLLED_ACCESSES;
-        is_block_level && is_small && self.turns.is_some() && !leaves(body)
+        is_block_level && is_small && self.trip_counts.is_some() && !leaves(body)
     }
 
-    /// Follows a loop over few constant values turn by turn. Returns false if it is none.
+    /// Unrolls a loop over few constant values. Returns false for other loops.
     fn unrolled_for(&mut self, each: &For) -> bool {
         let [dim] = &each.dims[..] else { return false };
         if !self.unrolls(&each.body) {
@@ -145,7 +145,9 @@ impl Walk<'_> {
             Some(_) => self.stride(dim),
             None => Some(1),
         };
-        let Some(by) = by.filter(|by| (end - begin).max(0) <= by * TURNS) else { return false };
+        let Some(by) = by.filter(|by| (end - begin).max(0) <= by * MAX_TRIP_COUNT) else {
+            return false;
+        };
         let mut values: Vec<i128> = Vec::new();
         let mut value = begin;
         while value < end {
@@ -159,8 +161,8 @@ impl Walk<'_> {
             _ if by == 1 => values.reverse(),
             _ => return false,
         }
-        if let Some(turns) = &mut self.turns {
-            turns.push(values.len() as u32);
+        if let Some(trip_counts) = &mut self.trip_counts {
+            trip_counts.push(values.len() as u32);
         }
         let mark = self.names.mark();
         self.loops += 1;
@@ -173,29 +175,29 @@ impl Walk<'_> {
         true
     }
 
-    /// Follows a `while` loop turn by turn, if its condition is a known number in each of few turns. Returns false if
-    /// it is not.
+    /// Unrolls a `while` loop, if its condition is a known number in each of few iterations. Returns false if it is
+    /// not.
     pub(super) fn unrolled_while(&mut self, cond: &Expr, body: &Block) -> bool {
         if !self.unrolls(body) {
             return false;
         }
         self.loops += 1;
-        let mut turns = 0;
+        let mut trip_count = 0;
         let done = loop {
             match self.eval(cond).as_number() {
                 Some(0) => break true,
-                Some(_) if turns < TURNS as u32 => {
+                Some(_) if trip_count < MAX_TRIP_COUNT as u32 => {
                     self.block(body);
-                    turns += 1;
+                    trip_count += 1;
                 }
                 _ => break false,
             }
         };
         self.loops -= 1;
-        if let Some(turns_of) = &mut self.turns {
-            turns_of.push(turns);
+        if let Some(trip_counts) = &mut self.trip_counts {
+            trip_counts.push(trip_count);
         }
-        // What remains is followed as any loop.
+        // The remaining iterations are evaluated like those of any loop.
         done
     }
 
@@ -204,7 +206,7 @@ impl Walk<'_> {
             return;
         }
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
-        let (mark, guards) = (self.names.mark(), self.guards.len());
+        let (mark, conditions) = (self.names.mark(), self.conditions.len());
         self.loops += 1;
         let (outer, mut ends) = (self.long_loops.len(), each.dims.iter().zip(&bounds));
         let is_wide = |end: &AbstractValue| matches!(end, AbstractValue::Node(id) if self.task.wide_reads.contains(id));
@@ -255,7 +257,7 @@ impl Walk<'_> {
         let nth = nth.unwrap_or_else(|| self.unknown_node(self.uniformity_here()));
         let zero = self.task.push(ValueNode::Const(0));
         self.repeated(nth, &[(BinaryOp::Le, zero, nth)], None, &each.body);
-        self.guards.truncate(guards);
+        self.conditions.truncate(conditions);
         self.long_loops.truncate(outer);
         self.loops -= 1;
         self.names.leave(mark);
@@ -323,7 +325,7 @@ impl Walk<'_> {
     pub(super) fn variable(&mut self, dim: &Dim, value: Option<NodeId>) {
         if is_generated(&dim.name) {
             let text = dim.name.trim_start_matches('_').to_owned();
-            self.display_names.insert(dim.name.clone(), (text, text::ATOM));
+            self.display_names.insert(dim.name.clone(), (text, expr_text::ATOM));
         }
         let value = value.filter(|_| !dim.mutable).map_or(AbstractValue::Data, AbstractValue::Node);
         self.bind(&dim.name, Binding::Value(value));
@@ -419,7 +421,7 @@ fn binds(body: &Block, name: &str) -> bool {
     })
 }
 
-/// Whether a loop's body leaves the loop or continues with its next turn.
+/// Whether a loop's body leaves the loop or continues with its next iteration.
 fn leaves(body: &Block) -> bool {
     let in_expr = |expr: &Expr| {
         let mut found = false;

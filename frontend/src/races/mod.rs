@@ -10,29 +10,32 @@
 //! variable that is assigned.
 
 mod access;
+mod access_classes;
 mod eval;
+mod expr_text;
 mod loops;
-mod profile;
 mod reason;
 mod sample;
-mod text;
 mod value;
 mod walk;
 
 use std::{cell::Cell, collections::HashMap};
 
 use quadrants_ir::races::{
-    AffineForm, GuardedIndex, LoopContext, MAX_WORK, NodeId, Space, TicketSource, Var, VarKind,
-    disjoint, disjoint_in_loop, never_happens, refuted_between, refuted_in_loop,
+    AffineForm, ConditionalAccess, LoopContext, MAX_WORK, NodeId, TicketSource, Var, VarKind,
+    VarSpace, disjoint, disjoint_in_loop, never_happens, refuted_between, refuted_in_loop,
 };
 
-use access::{Access, AccessKind, RegionBlock, Stored, Task, overlap, same_tensor};
-use profile::{PairCache, Profiles};
+use access::{
+    SampledAccess, SampledAccessKind, SampledRegionBlock, SampledTask, StoredValue, overlap,
+    same_tensor,
+};
+use access_classes::{AccessClasses, PairCache};
 use sample::{LONG_LOOP, SAMPLES};
-use walk::{SourceText, walk};
+use walk::{ExprText, walk};
 
 use crate::{
-    rule::{Rejection, Rule},
+    language_rule::{LanguageRule, RuleViolation},
     syntax::{ExprKind, Function, FunctionKind, StmtKind},
     visit::{self, any_in_block},
 };
@@ -43,11 +46,11 @@ const UNBOUNDED: i128 = 1 << 40;
 /// The number of samples that the solver decides.
 const SOLVED_SAMPLES: usize = 8;
 
-/// The solver's work for all pairs of a kernel. It is the time that a rejection takes: proofs rarely need much.
+/// The solver's work for all pairs of a kernel. It limits the time until a race is reported: proofs rarely need much.
 const KERNEL_WORK: usize = 100_000;
 
 /// The races of a kernel that breaks no other rule, in source order.
-pub(crate) fn rejections(function: &Function, source: SourceText<'_>) -> Vec<Rejection> {
+pub(crate) fn violations(function: &Function, source: ExprText<'_>) -> Vec<RuleViolation> {
     if function.kind == FunctionKind::Func {
         return Vec::new();
     }
@@ -56,38 +59,38 @@ pub(crate) fn rejections(function: &Function, source: SourceText<'_>) -> Vec<Rej
     if races_of(&samples).is_empty() {
         return Vec::new();
     }
-    // With loops that are followed turn by turn, more is proven, and examples are of one turn.
-    let (samples, turns) = all_samples(function, &ranks, true, Some(source));
-    let unrolls = turns.first().is_some_and(|turns| !turns.is_empty());
+    // With unrolled loops, more is proven, and examples are of one iteration of each.
+    let (samples, trip_counts) = all_samples(function, &ranks, true, Some(source));
+    let unrolls = trip_counts.first().is_some_and(|trip_counts| !trip_counts.is_empty());
     // The samples must have the same accesses.
-    match unrolls && turns.windows(2).all(|pair| pair[0] == pair[1]) {
+    match unrolls && trip_counts.windows(2).all(|pair| pair[0] == pair[1]) {
         true => races_of(&samples),
         false => races_of(&all_samples(function, &ranks, false, Some(source)).0),
     }
 }
 
-/// The parts of the kernel in each sample launch, and the turns of its unrolled loops. With `source`, they have the
-/// texts of messages.
+/// The region blocks of the kernel in each sample launch, and the trip counts of its unrolled loops. With `source`,
+/// they have the texts of messages.
 fn all_samples(
     function: &Function,
     ranks: &HashMap<&str, usize>,
     unroll: bool,
-    source: Option<SourceText<'_>>,
-) -> (Vec<Vec<RegionBlock>>, Vec<Vec<u32>>) {
+    source: Option<ExprText<'_>>,
+) -> (Vec<Vec<SampledRegionBlock>>, Vec<Vec<u32>>) {
     (0..SAMPLES).map(|sample| walk(function, ranks, sample, unroll, source)).unzip()
 }
 
 /// The races in the sample launches.
-fn races_of(samples: &[Vec<RegionBlock>]) -> Vec<Rejection> {
+fn races_of(samples: &[Vec<SampledRegionBlock>]) -> Vec<RuleViolation> {
     let Some(first) = samples.first() else { return Vec::new() };
     let checker = RaceChecker::new(samples);
     let mut races = Vec::new();
-    for (part, of_part) in first.iter().enumerate() {
-        for task in 0..of_part.tasks.len() {
-            races.extend(checker.loop_races([part, task]));
+    for (region_block, block) in first.iter().enumerate() {
+        for task in 0..block.tasks.len() {
+            races.extend(checker.loop_races([region_block, task]));
         }
-        for other in 0..part {
-            races.extend(checker.block_races(other, part));
+        for other in 0..region_block {
+            races.extend(checker.block_races(other, region_block));
         }
     }
     races
@@ -119,7 +122,7 @@ fn ranks(function: &Function) -> HashMap<&str, usize> {
 
 /// The lengths of a task's loops. A loop that is shorter in all samples has the length that its maximum allows.
 #[derive(Clone, Copy)]
-struct Lengths {
+struct LoopLengths {
     /// Whether each loop is long.
     long: bool,
     /// Whether the parallel loop is long, or the range that it goes through by steps that an argument is, and each loop
@@ -129,30 +132,32 @@ struct Lengths {
     repeated: bool,
 }
 
-/// Race check over all sample launches of a kernel. A task is identified by the index of its part and its index
+/// Race check over all sample launches of a kernel. A task is identified by the index of its region block and its index
 /// there.
 struct RaceChecker<'a> {
-    samples: &'a [Vec<RegionBlock>],
+    samples: &'a [Vec<SampledRegionBlock>],
     /// Of each task in each sample.
-    lengths: Vec<Vec<Vec<Lengths>>>,
-    /// The access profiles of each task.
-    profiles: Vec<Vec<Profiles>>,
+    lengths: Vec<Vec<Vec<LoopLengths>>>,
+    /// The access classes of each task.
+    classes: Vec<Vec<AccessClasses>>,
     /// The solver's work that is left.
     work: Cell<usize>,
 }
 
 impl<'a> RaceChecker<'a> {
-    fn new(samples: &'a [Vec<RegionBlock>]) -> Self {
-        let of_task = |part: usize, task: usize| {
+    fn new(samples: &'a [Vec<SampledRegionBlock>]) -> Self {
+        let of_task = |region_block: usize, task: usize| {
             let counts: Vec<Vec<i128>> = samples
                 .iter()
-                .map(|parts| parts[part].tasks[task].loops().map(|r| r.1 - r.0 + 1).collect())
+                .map(|region_blocks| {
+                    region_blocks[region_block].tasks[task].loops().map(|r| r.1 - r.0 + 1).collect()
+                })
                 .collect();
             let mut most = counts[0].clone();
             for counts in &counts {
                 most.iter_mut().zip(counts).for_each(|(most, count)| *most = (*most).max(*count));
             }
-            let strides = |sample: usize| &samples[sample][part].tasks[task].strides;
+            let strides = |sample: usize| &samples[sample][region_block].tasks[task].strides;
             let varies = |dim: usize| {
                 (1..samples.len()).any(|sample| strides(sample)[dim] != strides(0)[dim])
             };
@@ -168,44 +173,47 @@ impl<'a> RaceChecker<'a> {
                 });
                 let repeated = at_least(2);
                 let short_inside = repeated && parallel.all(|long| long);
-                Lengths { long: at_least(LONG_LOOP), short_inside, repeated }
+                LoopLengths { long: at_least(LONG_LOOP), short_inside, repeated }
             };
             counts.iter().enumerate().map(of).collect()
         };
-        let parts = samples.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
-        let lengths =
-            parts.clone().map(|(at, part)| (0..part.tasks.len()).map(|t| of_task(at, t)).collect());
-        let profiles = parts.map(|(at, part)| {
-            (0..part.tasks.len()).map(|task| Profiles::new(samples, [at, task])).collect()
+        let region_blocks = samples.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
+        let lengths = region_blocks.clone().map(|(at, region_block)| {
+            (0..region_block.tasks.len()).map(|t| of_task(at, t)).collect()
         });
-        let (lengths, profiles) = (lengths.collect(), profiles.collect());
-        Self { samples, lengths, profiles, work: Cell::new(KERNEL_WORK) }
+        let classes = region_blocks.map(|(at, region_block)| {
+            (0..region_block.tasks.len())
+                .map(|task| AccessClasses::new(samples, [at, task]))
+                .collect()
+        });
+        let (lengths, classes) = (lengths.collect(), classes.collect());
+        Self { samples, lengths, classes, work: Cell::new(KERNEL_WORK) }
     }
 
-    fn profiles(&self, [part, task]: [usize; 2]) -> &Profiles {
-        &self.profiles[part][task]
+    fn classes(&self, [region_block, task]: [usize; 2]) -> &AccessClasses {
+        &self.classes[region_block][task]
     }
 
-    fn task(&self, sample: usize, [part, task]: [usize; 2]) -> &'a Task {
-        &self.samples[sample][part].tasks[task]
+    fn task(&self, sample: usize, [region_block, task]: [usize; 2]) -> &'a SampledTask {
+        &self.samples[sample][region_block].tasks[task]
     }
 
     /// The races of a loop, at most one per tensor.
-    fn loop_races(&self, at: [usize; 2]) -> Vec<Rejection> {
+    fn loop_races(&self, at: [usize; 2]) -> Vec<RuleViolation> {
         let task = self.task(0, at);
-        let mut races: Vec<(&str, Rejection)> = Vec::new();
+        let mut races: Vec<(&str, RuleViolation)> = Vec::new();
         if task.dims.is_empty() {
             return Vec::new();
         }
         let accesses = &task.accesses;
-        let (samples, cache, profiles) =
-            (self.useful_samples(&[at]), PairCache::default(), self.profiles(at));
+        let (samples, cache, classes) =
+            (self.useful_samples(&[at]), PairCache::default(), self.classes(at));
         let provable = |a: usize, b: usize| {
             !accesses[a].conflicts(&accesses[b])
-                || cache.provable([profiles; 2], [a, b], || self.loop_provable(at, &samples, a, b))
+                || cache.provable([classes; 2], [a, b], || self.loop_provable(at, &samples, a, b))
         };
-        // One pair of profiles represents all pairs of their accesses, also of an access with itself.
-        let suspects = suspects(accesses, &profiles.first, &provable);
+        // One pair of classes represents all pairs of their accesses, also of an access with itself.
+        let suspects = suspects(accesses, &classes.first, &provable);
         let pairs = |itself: bool| {
             let pairs = suspects.iter().enumerate().flat_map(|(at, a)| {
                 let others = if itself { &suspects[at..=at] } else { &suspects[at + 1..] };
@@ -225,12 +233,12 @@ impl<'a> RaceChecker<'a> {
                 let reason = self.reason(at, &samples, a, b);
                 let access = first.text.clone();
                 let advice = self.time_loop_advice(at, a).unwrap_or_else(|| {
-                    if self.is_by_ticket(task, first) && first.kind == AccessKind::Write {
+                    if self.is_by_ticket(task, first) && first.kind == SampledAccessKind::Write {
                         return format!("write {}, which needs no proof", exchange(first));
                     }
                     own_element_advice(first)
                 });
-                (first.span, Rule::RaceWithItself { access, over, reason, advice })
+                (first.span, LanguageRule::RaceWithItself { access, over, reason, advice })
             } else {
                 let (here, other) =
                     if second.kind.is_write() { (first, second) } else { (second, first) };
@@ -243,12 +251,12 @@ impl<'a> RaceChecker<'a> {
                         let is_recurrence = !here.is_shared && self.is_recurrence(at, a, b);
                         is_recurrence.then(recurrence_advice)
                     });
-                let reads_first = accesses[a.min(b)].kind == AccessKind::Read;
+                let reads_first = accesses[a.min(b)].kind == SampledAccessKind::Read;
                 (here.span, race_in_loop([here, other], reads_first, over, reason, advice))
             };
-            races.push((&first.tensor, Rejection { span, rule }));
+            races.push((&first.tensor, RuleViolation { span, rule }));
         }
-        races.into_iter().map(|(_, rejection)| rejection).collect()
+        races.into_iter().map(|(_, violation)| violation).collect()
     }
 
     /// Whether some launch can prove two accesses of different iterations disjoint.
@@ -266,33 +274,33 @@ impl<'a> RaceChecker<'a> {
         let disjoint = |&sample: &usize| {
             let (a, b) = accesses(sample);
             let known_later = a.depends_on_launch || b.depends_on_launch;
-            let disjoint = |space: &Space| disjoint_in_loop(space, &a.forms, &b.forms);
+            let disjoint = |space: &VarSpace| disjoint_in_loop(space, &a.forms, &b.forms);
             known_later || spaces(sample).iter().all(disjoint)
         };
         if samples.is_empty() || samples.iter().any(disjoint) {
             return true;
         }
         let first = &self.task(0, at).accesses;
-        let is_constant = |access: &Access| {
+        let is_constant = |access: &SampledAccess| {
             let mut forms = access.forms.iter();
             forms.all(|form| form.is_some_and(|form| form.value().is_some()))
         };
         // Only conditions can keep iterations from the same element.
         let share = if is_constant(&first[a]) && is_constant(&first[b]) { 8 } else { 1 };
         let budget = self.pair_budget(share);
-        let decide = |sample: usize, space: &Space| {
+        let decide = |sample: usize, space: &VarSpace| {
             let (a, b) = accesses(sample);
             let graph = &self.task(sample, at).builder.graph;
             let is_counter = |counter: usize| self.is_only_counted(at, sample, counter);
             let budget = &budget;
             let context = LoopContext { graph, args: &[], space, is_counter: &is_counter, budget };
             let (index_a, index_b) = common_index(a, b);
-            let (a, b) = (a.guarded_index(&index_a), b.guarded_index(&index_b));
+            let (a, b) = (a.conditional_access(&index_a), b.conditional_access(&index_b));
             if never_happens(context, a) || never_happens(context, b) {
                 return None;
             }
-            let anywhere = |access: GuardedIndex<'_>| {
-                let access = GuardedIndex { index: &[], ..access };
+            let anywhere = |access: ConditionalAccess<'_>| {
+                let access = ConditionalAccess { index: &[], ..access };
                 refuted_in_loop(context, access, access)
             };
             let refuted = refuted_in_loop(context, a, b);
@@ -355,7 +363,7 @@ impl<'a> RaceChecker<'a> {
             let (tasks, a, b) = of_sample(sample);
             let [first, second] =
                 at.map(|at| move |counter: usize| self.is_only_counted(at, sample, counter));
-            let context = |task: &'a Task, is_counter| LoopContext {
+            let context = |task: &'a SampledTask, is_counter| LoopContext {
                 graph: &task.builder.graph,
                 args: &[],
                 space: &task.space,
@@ -364,7 +372,7 @@ impl<'a> RaceChecker<'a> {
             };
             let contexts = [context(tasks[0], &first), context(tasks[1], &second)];
             let (index_a, index_b) = common_index(a, b);
-            let (a, b) = (a.guarded_index(&index_a), b.guarded_index(&index_b));
+            let (a, b) = (a.conditional_access(&index_a), b.conditional_access(&index_b));
             if never_happens(contexts[0], a) || never_happens(contexts[1], b) {
                 return None;
             }
@@ -375,20 +383,20 @@ impl<'a> RaceChecker<'a> {
     }
 
     /// The races of two blocks, at most one per tensor.
-    fn block_races(&self, earlier: usize, later: usize) -> Vec<Rejection> {
-        let [first, second] = [earlier, later].map(|part| &self.samples[0][part]);
-        let mut races: Vec<(&str, Rejection)> = Vec::new();
+    fn block_races(&self, earlier: usize, later: usize) -> Vec<RuleViolation> {
+        let [first, second] = [earlier, later].map(|region_block| &self.samples[0][region_block]);
+        let mut races: Vec<(&str, RuleViolation)> = Vec::new();
         for (i, of_first) in first.tasks.iter().enumerate() {
             for (j, of_second) in second.tasks.iter().enumerate() {
                 let at = [[earlier, i], [later, j]];
                 let (samples, cache) = (self.useful_samples(&at), PairCache::default());
-                let profiles = at.map(|at| self.profiles(at));
+                let classes = at.map(|at| self.classes(at));
                 let provable = |a: usize, b: usize| {
                     !of_first.accesses[a].conflicts(&of_second.accesses[b])
                         || cache
-                            .provable(profiles, [a, b], || self.blocks_provable(at, &samples, a, b))
+                            .provable(classes, [a, b], || self.blocks_provable(at, &samples, a, b))
                 };
-                let [firsts, seconds] = profiles.map(|profiles| &profiles.first);
+                let [firsts, seconds] = classes.map(|classes| &classes.first);
                 if firsts.iter().all(|a| seconds.iter().all(|b| provable(*a, *b))) {
                     continue;
                 }
@@ -398,7 +406,7 @@ impl<'a> RaceChecker<'a> {
                         if is_reported || provable(a, b) {
                             continue;
                         }
-                        let rule = Rule::RaceOfBlocks {
+                        let rule = LanguageRule::RaceOfRegionBlocks {
                             access: here.text.clone(),
                             verb: here.kind.verb(),
                             other: other.text.clone(),
@@ -407,12 +415,12 @@ impl<'a> RaceChecker<'a> {
                             block: first.span.line,
                             reason: self.block_reason(at, a, b),
                         };
-                        races.push((&here.tensor, Rejection { span: here.span, rule }));
+                        races.push((&here.tensor, RuleViolation { span: here.span, rule }));
                     }
                 }
             }
         }
-        races.into_iter().map(|(_, rejection)| rejection).collect()
+        races.into_iter().map(|(_, violation)| violation).collect()
     }
 
     /// The samples in which each loop is long enough to show races, or as long as in any sample.
@@ -425,16 +433,18 @@ impl<'a> RaceChecker<'a> {
     fn samples_where(
         &self,
         tasks: &[[usize; 2]],
-        is_useful: impl Fn(Lengths) -> bool,
+        is_useful: impl Fn(LoopLengths) -> bool,
     ) -> Vec<usize> {
         let is_long_enough = |sample: &usize| {
-            tasks.iter().all(|[part, task]| is_useful(self.lengths[*part][*task][*sample]))
+            tasks
+                .iter()
+                .all(|[region_block, task]| is_useful(self.lengths[*region_block][*task][*sample]))
         };
         (0..self.samples.len()).filter(is_long_enough).collect()
     }
 
     /// Whether the indices of two accesses differ by a constant of the source. Then only short loops would not race,
-    /// which is not the author's intention.
+    /// which the author cannot intend.
     fn is_shift(&self, at: [usize; 2], a: usize, b: usize) -> bool {
         let accesses = &self.task(0, at).accesses;
         let (first_a, first_b) = (&accesses[a].forms, &accesses[b].forms);
@@ -459,7 +469,7 @@ impl<'a> RaceChecker<'a> {
     }
 
     /// The space of a loop in which each range that depends on the launch is practically unbounded.
-    fn unbounded_space(&self, sample: usize, at: [usize; 2]) -> Space {
+    fn unbounded_space(&self, sample: usize, at: [usize; 2]) -> VarSpace {
         let task = self.task(sample, at);
         let mut space = task.space.clone();
         for (dim, &(first, last)) in task.dims.iter().enumerate() {
@@ -480,11 +490,11 @@ impl<'a> RaceChecker<'a> {
     /// The first access to a counter's element that is not an atomic addition.
     fn not_a_count(
         &self,
-        [part, task]: [usize; 2],
+        [region_block, task]: [usize; 2],
         sample: usize,
         counter: usize,
-    ) -> Option<&'a Access> {
-        let own = self.task(sample, [part, task]);
+    ) -> Option<&'a SampledAccess> {
+        let own = self.task(sample, [region_block, task]);
         let counter = &own.builder.graph.counters[counter];
         let (number, phase) = match counter.source {
             TicketSource::Shared { array, phase } => (array, Some(phase)),
@@ -494,16 +504,17 @@ impl<'a> RaceChecker<'a> {
         let constant = |form: Option<AffineForm>| form.and_then(|form| form.value());
         let cell: Vec<_> = counter.cell.iter().map(|id| constant(own.form(*id))).collect();
         // Elements with different constant indices differ.
-        let is_apart = |access: &Access| {
+        let is_apart = |access: &SampledAccess| {
             let mut pairs = cell.iter().zip(&access.forms);
             pairs.any(|(at, form)| at.zip(constant(*form)).is_some_and(|(a, b)| a != b))
         };
-        let parts = self.samples[sample].iter().enumerate();
-        let others = parts.filter(|(at, _)| *at != part).flat_map(|(_, other)| &other.tasks);
+        let region_blocks = self.samples[sample].iter().enumerate();
+        let others =
+            region_blocks.filter(|(at, _)| *at != region_block).flat_map(|(_, other)| &other.tasks);
         others.chain([own]).flat_map(|task| &task.accesses).find(|access| {
             same_tensor(&access.tensor, tensor)
                 && overlap(&access.fields, fields)
-                && access.kind != AccessKind::Count
+                && access.kind != SampledAccessKind::Count
                 && (phase.is_none() || phase == access.phase)
                 && !is_apart(access)
         })
@@ -514,7 +525,9 @@ impl<'a> RaceChecker<'a> {
     fn is_recurrence(&self, at: [usize; 2], a: usize, b: usize) -> bool {
         let accesses = &self.task(0, at).accesses;
         let (write, read) = if accesses[a].kind.is_write() { (a, b) } else { (b, a) };
-        if accesses[write].kind != AccessKind::Write || accesses[read].kind != AccessKind::Read {
+        if accesses[write].kind != SampledAccessKind::Write
+            || accesses[read].kind != SampledAccessKind::Read
+        {
             return false;
         }
         // How far the read is behind the write, in the first dimension in which they differ.
@@ -524,7 +537,8 @@ impl<'a> RaceChecker<'a> {
             distances.find(|distance| *distance != Some(0)).flatten()
         };
         let reads = (0..accesses.len()).filter(|at| {
-            accesses[*at].kind == AccessKind::Read && accesses[*at].tensor == accesses[read].tensor
+            accesses[*at].kind == SampledAccessKind::Read
+                && accesses[*at].tensor == accesses[read].tensor
         });
         self.is_shift(at, write, read)
             && behind(read).is_some_and(|distance| distance > 0)
@@ -549,7 +563,12 @@ fn decided_by_some(samples: &[usize], decide: impl Fn(usize) -> Option<bool>) ->
 }
 
 /// The spaces of the iterations that barriers do not order, of which `space` has all.
-fn spaces(space: &Space, task: &Task, a: &Access, b: &Access) -> Vec<Space> {
+fn spaces(
+    space: &VarSpace,
+    task: &SampledTask,
+    a: &SampledAccess,
+    b: &SampledAccess,
+) -> Vec<VarSpace> {
     let in_block = || space.in_block(&task.block_vars);
     let between_blocks = || space.between_blocks(task.builder.block_vars);
     match (a.phase, b.phase) {
@@ -563,27 +582,30 @@ fn spaces(space: &Space, task: &Task, a: &Access, b: &Access) -> Vec<Space> {
 }
 
 /// The indices that are integers in both accesses.
-fn common_index(a: &Access, b: &Access) -> (Vec<NodeId>, Vec<NodeId>) {
+fn common_index(a: &SampledAccess, b: &SampledAccess) -> (Vec<NodeId>, Vec<NodeId>) {
     a.index.iter().zip(&b.index).filter_map(|(a, b)| a.zip(*b)).unzip()
 }
 
-/// The accesses to tensors that have a pair of profiles that is not provable. `profiles` has one access of each
-/// profile.
+/// The accesses to tensors that have a pair of classes that is not provable. `classes` has one access of each
+/// class.
 fn suspects(
-    accesses: &[Access],
-    profiles: &[usize],
+    accesses: &[SampledAccess],
+    classes: &[usize],
     provable: &dyn Fn(usize, usize) -> bool,
 ) -> Vec<usize> {
     // Tensors of a struct are grouped by the struct's name.
-    let root = |access: &'_ Access| access.tensor.split('.').next().unwrap_or_default().to_owned();
+    let root =
+        |access: &'_ SampledAccess| access.tensor.split('.').next().unwrap_or_default().to_owned();
     let mut of_tensors: HashMap<String, Vec<usize>> = HashMap::new();
-    for &at in profiles {
+    for &at in classes {
         of_tensors.entry(root(&accesses[at])).or_default().push(at);
     }
-    of_tensors.retain(|_, group| {
-        let is_changed = group.iter().any(|at| accesses[*at].kind.is_write());
-        let mut pairs =
-            group.iter().enumerate().flat_map(|(at, a)| group[at..].iter().map(move |b| (*a, *b)));
+    of_tensors.retain(|_, members| {
+        let is_changed = members.iter().any(|at| accesses[*at].kind.is_write());
+        let mut pairs = members
+            .iter()
+            .enumerate()
+            .flat_map(|(at, a)| members[at..].iter().map(move |b| (*a, *b)));
         is_changed && pairs.any(|(a, b)| !provable(a, b))
     });
     if of_tensors.is_empty() {
@@ -593,7 +615,7 @@ fn suspects(
 }
 
 /// What the elements of a tensor are for atomics.
-enum Elem {
+enum ElementClass {
     /// Numbers that have atomics, or of an unknown type.
     Number,
     /// Numbers of 8 or 16 bits.
@@ -602,41 +624,41 @@ enum Elem {
     Composite,
 }
 
-fn elem(access: &Access) -> Elem {
+fn elem(access: &SampledAccess) -> ElementClass {
     const NUMBERS: [&str; 9] = ["bool", "i32", "i64", "u32", "u64", "usize", "isize", "f32", "f64"];
     const NARROW: [&str; 5] = ["i8", "u8", "i16", "u16", "f16"];
     match access.elem.as_deref() {
-        Some(of) if NARROW.contains(&of) => Elem::Narrow,
-        Some(of) if !NUMBERS.contains(&of) && of.len() > 1 => Elem::Composite,
-        _ => Elem::Number,
+        Some(of) if NARROW.contains(&of) => ElementClass::Narrow,
+        Some(of) if !NUMBERS.contains(&of) && of.len() > 1 => ElementClass::Composite,
+        _ => ElementClass::Number,
     }
 }
 
 /// How to write an element by an atomic.
-fn exchange(access: &Access) -> String {
+fn exchange(access: &SampledAccess) -> String {
     let text = &access.text;
     match elem(access) {
-        Elem::Number => format!("by `qd::atomic_exchange(&mut {text}, …)`"),
-        Elem::Narrow => "a tensor of `u32` by `qd::atomic_exchange`".to_owned(),
-        Elem::Composite => format!(
+        ElementClass::Number => format!("by `qd::atomic_exchange(&mut {text}, …)`"),
+        ElementClass::Narrow => "a tensor of `u32` by `qd::atomic_exchange`".to_owned(),
+        ElementClass::Composite => format!(
             "its numbers one by one, such as `qd::atomic_exchange(&mut {text}[0], …)` of a vector"
         ),
     }
 }
 
 /// The advice for an access by which several iterations write one element: the atomic that does the same.
-fn own_element_advice(access: &Access) -> String {
-    let Access { text, stored, .. } = access;
-    let is_next = matches!(stored, Some(Stored::Next));
+fn own_element_advice(access: &SampledAccess) -> String {
+    let SampledAccess { text, stored, .. } = access;
+    let is_next = matches!(stored, Some(StoredValue::Next));
     match elem(access) {
         _ if is_next => {}
-        Elem::Number => {}
-        Elem::Narrow => {
+        ElementClass::Number => {}
+        ElementClass::Narrow => {
             return "give each iteration an element of its own; numbers of 8 and 16 bits have no atomics, so combine \
                     in a tensor of `u32`"
                 .to_owned();
         }
-        Elem::Composite => {
+        ElementClass::Composite => {
             return format!(
                 "give each iteration an element of its own, combine its numbers one by one, such as \
                  `qd::atomic_add(&mut {text}[0], …)` of a vector, or store them by `qd::atomic_exchange`"
@@ -644,17 +666,17 @@ fn own_element_advice(access: &Access) -> String {
         }
     }
     let atomic = match stored {
-        Some(Stored::Literal(value)) if value == "true" => {
+        Some(StoredValue::Literal(value)) if value == "true" => {
             format!("set it in any of them by `qd::atomic_or(&mut {text}, true)`")
         }
-        Some(Stored::Literal(value)) if value == "false" => {
+        Some(StoredValue::Literal(value)) if value == "false" => {
             format!("clear it in any of them by `qd::atomic_and(&mut {text}, false)`")
         }
-        Some(Stored::Literal(value)) => {
+        Some(StoredValue::Literal(value)) => {
             format!("store it in any of them by `qd::atomic_exchange(&mut {text}, {value})`")
         }
-        Some(Stored::Combined(atomic)) => format!("combine by `qd::{atomic}(&mut {text}, …)`"),
-        Some(Stored::Next) => {
+        Some(StoredValue::Combined(atomic)) => format!("combine by `qd::{atomic}(&mut {text}, …)`"),
+        Some(StoredValue::Next) => {
             "or, if each iteration needs the result of the one before, mark this loop `#[qd::serial]`".to_owned()
         }
         None => format!(
@@ -671,12 +693,12 @@ fn recurrence_advice() -> String {
 }
 
 fn race_in_loop(
-    [here, other]: [&Access; 2],
+    [here, other]: [&SampledAccess; 2],
     reads_first: bool,
     over: String,
     reason: String,
     advice: Option<String>,
-) -> Rule {
+) -> LanguageRule {
     let common = if here.is_shared {
         "move one of them to another phase"
     } else if here.kind.is_atomic() || other.kind.is_atomic() {
@@ -689,7 +711,7 @@ fn race_in_loop(
     } else {
         "read from one tensor and write to another, split the loop in two"
     };
-    Rule::RaceInLoop {
+    LanguageRule::RaceInLoop {
         access: here.text.clone(),
         verb: here.kind.verb(),
         other: other.text.clone(),

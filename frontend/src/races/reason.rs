@@ -5,14 +5,14 @@ use std::cell::Cell;
 use quadrants_ir::{
     DivRemOp,
     races::{
-        LoopContext, MAX_WORK, NodeId, Space, Uniformity, ValueGraph, ValueNode, collision,
+        LoopContext, MAX_WORK, NodeId, Uniformity, ValueGraph, ValueNode, VarSpace, collision,
         common_element, obstacle,
     },
 };
 
 use super::{
     RaceChecker, SOLVED_SAMPLES,
-    access::{Access, AccessKind, Task},
+    access::{SampledAccess, SampledAccessKind, SampledTask},
     common_index, spaces,
 };
 
@@ -38,7 +38,7 @@ impl RaceChecker<'_> {
     pub(super) fn block_reason(&self, at: [[usize; 2]; 2], a: usize, b: usize) -> String {
         let tasks = at.map(|at| self.task(0, at));
         let (first, second) = (&tasks[0].accesses[a], &tasks[1].accesses[b]);
-        let is_known = |access: &Access| access.index.iter().all(Option::is_some);
+        let is_known = |access: &SampledAccess| access.index.iter().all(Option::is_some);
         if is_known(first) && is_known(second) && first.index.len() == second.index.len() {
             let budget = Cell::new(MAX_WORK);
             let contexts = tasks.map(|task| LoopContext {
@@ -51,8 +51,8 @@ impl RaceChecker<'_> {
             let (index_a, index_b) = common_index(first, second);
             let found = common_element(
                 contexts,
-                first.guarded_index(&index_a),
-                second.guarded_index(&index_b),
+                first.conditional_access(&index_a),
+                second.conditional_access(&index_b),
             );
             if let Some(element) = found {
                 return format!(": for example, both access `{}`", element_text(second, &element));
@@ -63,10 +63,14 @@ impl RaceChecker<'_> {
     }
 
     /// What is not known about an index of one of the accesses, or not followed.
-    pub(super) fn unknown_index(&self, accesses: &[([usize; 2], &Access)]) -> Option<String> {
+    pub(super) fn unknown_index(
+        &self,
+        accesses: &[([usize; 2], &SampledAccess)],
+    ) -> Option<String> {
         let each = || accesses.iter().map(|&(at, access)| (at, self.task(0, at), access));
-        let index =
-            |access: &Access| access.index.iter().copied().flatten().collect::<Vec<NodeId>>();
+        let index = |access: &SampledAccess| {
+            access.index.iter().copied().flatten().collect::<Vec<NodeId>>()
+        };
         let unknown =
             || each().find_map(|(_, task, access)| Some(origin(task, index(access))?.to_owned()));
         let ticket = || {
@@ -78,7 +82,7 @@ impl RaceChecker<'_> {
         let in_guards = || {
             each().find_map(|(_, task, access)| {
                 let conditions: Vec<NodeId> =
-                    access.guards.iter().map(|guard| guard.cond).collect();
+                    access.conditions.iter().map(|condition| condition.node).collect();
                 not_followed(task, &conditions)
             })
         };
@@ -90,7 +94,12 @@ impl RaceChecker<'_> {
     }
 
     /// The first counter of whose tickets one an index depends on.
-    fn counter<'t>(&self, at: [usize; 2], task: &'t Task, index: &[NodeId]) -> Option<Tickets<'t>> {
+    fn counter<'t>(
+        &self,
+        at: [usize; 2],
+        task: &'t SampledTask,
+        index: &[NodeId],
+    ) -> Option<Tickets<'t>> {
         let graph = &task.builder.graph;
         let reached = graph.reached(index);
         let mut nodes = graph.nodes.iter().zip(&reached).filter(|(_, reached)| **reached);
@@ -114,13 +123,14 @@ impl RaceChecker<'_> {
         let text = first.counter;
         if let Some((other, line)) = of.iter().find_map(|one| Some((one.counter, one.line?))) {
             return Some(format!(
-                "`{other}` gives no tickets, because the loop does not only add to it (line {line})"
+                "the values that `atomic_add` on `{other}` returns (tickets) may repeat, because the loop also accesses it \
+                 otherwise (line {line})"
             ));
         }
         if let Some((other, line)) = of.iter().find_map(|one| Some((one.counter, one.long_loop?))) {
             return Some(format!(
-                "the length of the loop at line {line} is read from memory and has no limit, and the tickets of \
-                 `{other}`, a counter of 32 bits, repeat after 2^32; take a tensor of `u64` for the counter, or limit \
+                "the length of the loop at line {line} is read from memory and has no limit, and the values that \
+                 `atomic_add` on `{other}` returns (tickets), a counter of 32 bits, repeat after 2^32; take a tensor of `u64` for the counter, or limit \
                  the loop, as `begin..end.min(begin + 64)`"
             ));
         }
@@ -129,12 +139,12 @@ impl RaceChecker<'_> {
         {
             let other = second.counter;
             return Some(format!(
-                "tickets of different counters, `{text}` and `{other}`, may be equal"
+                "the values that `atomic_add` on different counters returns (tickets), `{text}` and `{other}`, may be equal"
             ));
         }
         if !first.is_separate {
             return Some(format!(
-                "tickets of different counters `{text}` may be equal, and the counter's index is not part of the \
+                "the values that `atomic_add` on different counters `{text}` returns (tickets) may be equal, and the counter's index is not part of the \
                  list's index, as the `c` of `count[c]` is in `list[[c, at]]`"
             ));
         }
@@ -143,7 +153,7 @@ impl RaceChecker<'_> {
             false => "",
         };
         Some(format!(
-            "tickets of `{text}` differ from each other by the amount that is added{place}, and nothing else is known \
+            "the values that `atomic_add` on `{text}` returns (tickets) differ from each other by the amount that is added{place}, and nothing else is known \
              of them: an index must be the ticket, or the ticket plus less than that amount"
         ))
     }
@@ -153,7 +163,7 @@ impl RaceChecker<'_> {
     pub(super) fn time_loop_advice(&self, at: [usize; 2], access: usize) -> Option<String> {
         let task = self.task(0, at);
         let [name] = &task.names[..] else { return None };
-        let index = |task: &Task| -> Option<Vec<NodeId>> {
+        let index = |task: &SampledTask| -> Option<Vec<NodeId>> {
             task.accesses[access].index.iter().copied().collect()
         };
         // A factor of the step may be zero in a sample.
@@ -181,11 +191,11 @@ impl RaceChecker<'_> {
     /// The advice for two writes by tickets of one counter: an iteration reserves too few elements.
     pub(super) fn ticket_advice(
         &self,
-        task: &Task,
-        here: &Access,
-        other: &Access,
+        task: &SampledTask,
+        here: &SampledAccess,
+        other: &SampledAccess,
     ) -> Option<String> {
-        let are_writes = [here, other].iter().all(|access| access.kind == AccessKind::Write);
+        let are_writes = [here, other].iter().all(|access| access.kind == SampledAccessKind::Write);
         let counters = [here, other].map(|access| {
             let index: Vec<NodeId> = access.index.iter().copied().flatten().collect();
             let reached = task.builder.graph.reached(&index);
@@ -198,12 +208,12 @@ impl RaceChecker<'_> {
         let counter = counters[0].filter(|_| are_writes && counters[0] == counters[1])?;
         let cell = &task.cells[counter];
         Some(format!(
-            "add to `{cell}` as many as an iteration writes, so that its ticket reserves all of these elements"
+            "add to `{cell}` as many as an iteration writes, so that the value that `atomic_add` returns (its ticket) reserves all of these elements"
         ))
     }
 
     /// Whether an index of an access depends on a ticket.
-    pub(super) fn is_by_ticket(&self, task: &Task, access: &Access) -> bool {
+    pub(super) fn is_by_ticket(&self, task: &SampledTask, access: &SampledAccess) -> bool {
         let index: Vec<NodeId> = access.index.iter().copied().flatten().collect();
         let reached = task.builder.graph.reached(&index);
         let mut nodes = task.builder.graph.nodes.iter().zip(&reached);
@@ -241,7 +251,7 @@ struct Tickets<'a> {
 }
 
 /// Two iterations of a sample launch that touch the same element.
-fn example(task: &Task, a: &Access, b: &Access) -> Option<String> {
+fn example(task: &SampledTask, a: &SampledAccess, b: &SampledAccess) -> Option<String> {
     let names = iteration_names(task);
     if names.len() != task.dims.len() || names.iter().any(|name| name.is_empty()) {
         return None;
@@ -249,22 +259,22 @@ fn example(task: &Task, a: &Access, b: &Access) -> Option<String> {
     if a.index.iter().chain(&b.index).any(Option::is_none) {
         return None;
     }
-    let example = |space: &Space| example_in(space, task, a, b, &names);
+    let example = |space: &VarSpace| example_in(space, task, a, b, &names);
     spaces(&task.space, task, a, b).iter().find_map(example)
 }
 
 fn example_in(
-    space: &Space,
-    task: &Task,
-    a: &Access,
-    b: &Access,
+    space: &VarSpace,
+    task: &SampledTask,
+    a: &SampledAccess,
+    b: &SampledAccess,
     names: &[String],
 ) -> Option<String> {
     let graph = &task.builder.graph;
     let budget = Cell::new(MAX_WORK);
     let context = LoopContext { graph, args: &[], space, is_counter: &|_| false, budget: &budget };
     let (index_a, index_b) = common_index(a, b);
-    let found = collision(context, a.guarded_index(&index_a), b.guarded_index(&index_b))?;
+    let found = collision(context, a.conditional_access(&index_a), b.conditional_access(&index_b))?;
     let [first, second] = found.iterations;
     let iterations = match (names, &first[..], &second[..]) {
         ([name], [first], [second]) => format!("`{name}` = {first} and `{name}` = {second}"),
@@ -277,7 +287,7 @@ fn example_in(
 }
 
 /// The names of the parallel variables.
-fn iteration_names(task: &Task) -> Vec<String> {
+fn iteration_names(task: &SampledTask) -> Vec<String> {
     let mut names: Vec<String> =
         task.names.iter().map(|name| name.trim_start_matches('_').to_owned()).collect();
     let grid = task.builder.block_vars;
@@ -289,7 +299,7 @@ fn iteration_names(task: &Task) -> Vec<String> {
 }
 
 /// `t[3]`, `t[[1, 2]].field`
-fn element_text(access: &Access, element: &[i128]) -> String {
+fn element_text(access: &SampledAccess, element: &[i128]) -> String {
     let tensor = access.tensor.split('#').next().unwrap_or_default();
     let element = match element {
         [at] => at.to_string(),
@@ -305,14 +315,14 @@ fn tuple(values: &[i128]) -> String {
 }
 
 /// The first operation that nodes depend on and that the race check does not follow in all cases.
-fn not_followed(task: &Task, ids: &[NodeId]) -> Option<String> {
+fn not_followed(task: &SampledTask, ids: &[NodeId]) -> Option<String> {
     let (id, obstacle) = obstacle(&task.builder.graph, ids)?;
     let text = task.texts.get(&id)?;
     Some(format!("`{text}`, {obstacle}, which the race check does not follow in all cases"))
 }
 
 /// The first unknown node that these depend on.
-fn origin(task: &Task, index: Vec<NodeId>) -> Option<&str> {
+fn origin(task: &SampledTask, index: Vec<NodeId>) -> Option<&str> {
     let mut rest = index;
     let mut seen = vec![false; task.builder.graph.nodes.len()];
     while let Some(id) = rest.pop() {

@@ -14,7 +14,7 @@ const EXTENTS: [i128; 8] = [12, 17, 20, 24, 33, 40, 57, 64];
 
 /// A value that is unknown at compile time.
 #[derive(Clone, Copy)]
-pub(super) enum Symbol<'a> {
+pub(super) enum SampleSymbol<'a> {
     Scalar(&'a str),
     /// An entry of the table of constants.
     Const(u32),
@@ -23,7 +23,7 @@ pub(super) enum Symbol<'a> {
     Len(&'a str),
 }
 
-impl Symbol<'_> {
+impl SampleSymbol<'_> {
     /// The symbol's value in a sample launch, a hash of both.
     pub(super) fn value(self, sample: u32) -> i128 {
         let (table, kind, name, at): (&[i128], u8, &str, i128) = match self {

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 
 use quadrants_ir::{
     CollectiveOp, ReduceOp,
-    races::{Guard, NodeId, Uniformity, ValueNode, Var, VarKind},
+    races::{Condition, NodeId, Uniformity, ValueNode, Var, VarKind},
 };
 
 use super::{
-    access::{AccessKind, RegionBlock, Stored, Task},
+    access::{SampledAccessKind, SampledRegionBlock, SampledTask, StoredValue},
     eval::changed_arrays,
-    sample::{SAMPLES, Symbol},
-    text,
+    expr_text,
+    sample::{SAMPLES, SampleSymbol},
     value::AbstractValue,
 };
 use crate::{
@@ -54,30 +54,30 @@ pub(super) enum Binding {
 }
 
 /// What a name stands for.
-pub(super) struct Named {
+pub(super) struct NamedBinding {
     binding: Binding,
     /// Whether it can be assigned, or changed by a method.
     mutable: bool,
 }
 
 /// The author's text of an expression, where it is known.
-pub(super) type SourceText<'a> = &'a dyn Fn(Span) -> Option<String>;
+pub(super) type ExprText<'a> = &'a dyn Fn(Span) -> Option<String>;
 
-pub(super) struct Walk<'a> {
+pub(super) struct SampleWalk<'a> {
     pub(super) sample: u32,
     /// The ranks of tensors, where known from an index.
     ranks: &'a HashMap<&'a str, usize>,
     /// The types of the elements of tensors, where their types say it.
     pub(super) elems: HashMap<String, String>,
-    pub(super) names: SymbolTable<Named>,
+    pub(super) names: SymbolTable<NamedBinding>,
     /// The author's text, if messages are wanted: only of races that were found.
-    source: Option<SourceText<'a>>,
+    source: Option<ExprText<'a>>,
     /// What to print for names that the builder generated.
-    pub(super) display_names: HashMap<String, text::Printed>,
+    pub(super) display_names: HashMap<String, expr_text::Printed>,
     /// The text of the last value that only the device knows.
     pub(super) device_value: String,
-    pub(super) task: Task,
-    parts: Vec<RegionBlock>,
+    pub(super) task: SampledTask,
+    region_blocks: Vec<SampledRegionBlock>,
     /// The number of enclosing loops.
     pub(super) loops: u32,
     /// The names of what the parallel loop may change; none if concurrent blocks may change more.
@@ -88,15 +88,15 @@ pub(super) struct Walk<'a> {
     pub(super) long_loops: Vec<u32>,
     last_id: u32,
     /// The state of the enclosing `block_for`.
-    pub(super) threads: Option<Threads>,
+    pub(super) threads: Option<BlockForState>,
     /// The conditions that hold here.
-    pub(super) guards: Vec<Guard>,
-    /// The number of turns of each unrolled loop; none if no loop is unrolled.
-    pub(super) turns: Option<Vec<u32>>,
+    pub(super) conditions: Vec<Condition>,
+    /// The trip count of each unrolled loop; none if no loop is unrolled.
+    pub(super) trip_counts: Option<Vec<u32>>,
 }
 
 /// State of a `block_for`.
-pub(super) struct Threads {
+pub(super) struct BlockForState {
     number: AbstractValue,
     /// The number of phases so far.
     pub(super) phases: u32,
@@ -105,26 +105,26 @@ pub(super) struct Threads {
     changed: Vec<String>,
 }
 
-impl Threads {
+impl BlockForState {
     /// Whether the current phase may change an array.
     pub(super) fn changes(&self, array: &str) -> bool {
         !self.in_phase || self.changed.iter().any(|changed| changed == array)
     }
 }
 
-/// The parts of a kernel in a sample launch. All samples have the same tasks and accesses.
+/// The region blocks of a kernel in a sample launch. All samples have the same tasks and accesses.
 ///
-/// With `unroll`, loops of block-level code that have few turns are followed turn by turn. The second result has their
-/// numbers of turns, which must be the same in all samples.
+/// With `unroll`, loops of block-level code that have few iterations are unrolled. The second result has their trip
+/// counts, which must be the same in all samples.
 pub(super) fn walk(
     function: &Function,
     ranks: &HashMap<&str, usize>,
     sample: u32,
     unroll: bool,
-    source: Option<SourceText<'_>>,
-) -> (Vec<RegionBlock>, Vec<u32>) {
+    source: Option<ExprText<'_>>,
+) -> (Vec<SampledRegionBlock>, Vec<u32>) {
     debug_assert!(sample < SAMPLES);
-    let mut walk = Walk {
+    let mut walk = SampleWalk {
         sample,
         ranks,
         elems: HashMap::new(),
@@ -133,8 +133,8 @@ pub(super) fn walk(
         source: source.filter(|_| sample == 0),
         display_names: HashMap::new(),
         device_value: String::new(),
-        task: Task::new(),
-        parts: Vec::new(),
+        task: SampledTask::new(),
+        region_blocks: Vec::new(),
         loops: 0,
         changed: None,
         in_region: false,
@@ -142,8 +142,8 @@ pub(super) fn walk(
         long_loops: Vec::new(),
         last_id: 0,
         threads: None,
-        guards: Vec::new(),
-        turns: unroll.then(Vec::new),
+        conditions: Vec::new(),
+        trip_counts: unroll.then(Vec::new),
     };
     for (at, param) in function.params.iter().enumerate() {
         let binding = match param.passing {
@@ -160,7 +160,7 @@ pub(super) fn walk(
             walk.elems.insert(param.name.clone(), elem.clone());
         }
     }
-    walk.parts.push(RegionBlock { tasks: Vec::new(), span: function.span });
+    walk.region_blocks.push(SampledRegionBlock { tasks: Vec::new(), span: function.span });
     for stmt in &function.body.stmts {
         walk.top_stmt(stmt);
     }
@@ -168,10 +168,10 @@ pub(super) fn walk(
         walk.top_expr(value);
     }
     walk.end_serial();
-    (walk.parts, walk.turns.unwrap_or_default())
+    (walk.region_blocks, walk.trip_counts.unwrap_or_default())
 }
 
-impl Walk<'_> {
+impl SampleWalk<'_> {
     fn parallel_loop(&mut self, each: &For) {
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
         let bounds: Vec<_> =
@@ -249,7 +249,8 @@ impl Walk<'_> {
         }
         let number =
             self.parallel_var(0, size - 1).map_or(AbstractValue::Data, AbstractValue::Node);
-        self.threads = Some(Threads { number, phases: 0, in_phase: false, changed: Vec::new() });
+        self.threads =
+            Some(BlockForState { number, phases: 0, in_phase: false, changed: Vec::new() });
         self.task.names.push(each.name.clone());
         self.bind(&each.name, Binding::Block { index, threads });
         self.block(&each.body);
@@ -284,7 +285,7 @@ impl Walk<'_> {
     }
 
     pub(super) fn block(&mut self, block: &Block) -> AbstractValue {
-        let (mark, guards) = (self.names.mark(), self.guards.len());
+        let (mark, conditions) = (self.names.mark(), self.conditions.len());
         for stmt in &block.stmts {
             self.stmt(stmt);
         }
@@ -292,7 +293,7 @@ impl Walk<'_> {
             Some(value) => self.eval(value),
             None => AbstractValue::Data,
         };
-        self.guards.truncate(guards);
+        self.conditions.truncate(conditions);
         self.names.leave(mark);
         value
     }
@@ -376,9 +377,9 @@ impl Walk<'_> {
                 };
                 let values = self.index_values(&part);
                 if op.is_some() {
-                    self.record_access(AccessKind::Read, &part, values.clone(), target);
+                    self.record_access(SampledAccessKind::Read, &part, values.clone(), target);
                 }
-                self.record_access(AccessKind::Write, &part, values, target);
+                self.record_access(SampledAccessKind::Write, &part, values, target);
                 let stored = self.stored(target, *op, value);
                 if let Some(access) = self.task.accesses.last_mut() {
                     access.stored = stored;
@@ -387,10 +388,10 @@ impl Walk<'_> {
             StmtKind::Reduce { value, .. } => {
                 self.eval(value);
             }
-            StmtKind::Assert { cond, failure } => {
+            StmtKind::Assert { cond, report } => {
                 let cond = self.eval(cond);
                 let cond = self.node_id(&cond);
-                failure.args.iter().for_each(|(arg, _)| drop(self.eval(arg)));
+                report.args.iter().for_each(|(arg, _)| drop(self.eval(arg)));
                 self.assume(cond, true);
             }
             StmtKind::Print { args, .. } => {
@@ -417,31 +418,31 @@ impl Walk<'_> {
     }
 
     /// What an assignment to an element stores, if messages are wanted.
-    fn stored(&self, target: &Expr, op: Option<BinaryOp>, value: &Expr) -> Option<Stored> {
+    fn stored(&self, target: &Expr, op: Option<BinaryOp>, value: &Expr) -> Option<StoredValue> {
         self.source?;
         let is_target = |other: &Expr| self.text(other) == self.text(target);
         Some(match (op, &value.kind) {
-            (Some(BinaryOp::Add | BinaryOp::Sub), _) => Stored::Combined("atomic_add"),
-            (Some(BinaryOp::And), _) => Stored::Combined("atomic_and"),
-            (Some(BinaryOp::Or), _) => Stored::Combined("atomic_or"),
-            (Some(BinaryOp::Xor), _) => Stored::Combined("atomic_xor"),
-            (None, ExprKind::Literal { .. }) => Stored::Literal(self.text(value)),
+            (Some(BinaryOp::Add | BinaryOp::Sub), _) => StoredValue::Combined("atomic_add"),
+            (Some(BinaryOp::And), _) => StoredValue::Combined("atomic_and"),
+            (Some(BinaryOp::Or), _) => StoredValue::Combined("atomic_or"),
+            (Some(BinaryOp::Xor), _) => StoredValue::Combined("atomic_xor"),
+            (None, ExprKind::Literal { .. }) => StoredValue::Literal(self.text(value)),
             (None, ExprKind::Method { receiver, name, args, .. })
                 if is_target(receiver) || args.iter().any(is_target) =>
             {
                 match name.as_str() {
-                    "min" => Stored::Combined("atomic_min"),
-                    "max" => Stored::Combined("atomic_max"),
-                    _ => Stored::Next,
+                    "min" => StoredValue::Combined("atomic_min"),
+                    "max" => StoredValue::Combined("atomic_max"),
+                    _ => StoredValue::Next,
                 }
             }
-            (Some(_), _) => Stored::Next,
+            (Some(_), _) => StoredValue::Next,
             _ if any_in_expr(
                 value,
                 &mut |node| matches!(node, visit::Node::Expr(of) if is_target(of)),
             ) =>
             {
-                Stored::Next
+                StoredValue::Next
             }
             _ => return None,
         })
@@ -450,7 +451,7 @@ impl Walk<'_> {
     /// The values of locals.
     pub(super) fn locals(&self, names: &[&str]) -> Vec<Option<AbstractValue>> {
         let value = |name: &&str| match self.names.lookup(name) {
-            Some(Named { binding: Binding::Value(value), .. }) => Some(value.clone()),
+            Some(NamedBinding { binding: Binding::Value(value), .. }) => Some(value.clone()),
             _ => None,
         };
         names.iter().map(value).collect()
@@ -459,7 +460,7 @@ impl Walk<'_> {
     /// Sets the locals that can change.
     pub(super) fn set_locals(&mut self, names: &[&str], values: Vec<Option<AbstractValue>>) {
         for (name, value) in names.iter().zip(values) {
-            if let Some(Named { binding: Binding::Value(local), mutable: true }) =
+            if let Some(NamedBinding { binding: Binding::Value(local), mutable: true }) =
                 self.names.lookup_mut(name)
                 && let Some(value) = value
             {
@@ -606,7 +607,7 @@ impl Walk<'_> {
     /// The text of an expression. Empty if no messages are wanted.
     pub(super) fn text(&self, expr: &Expr) -> String {
         let names = |name: &str| self.display_names.get(name).cloned();
-        let text = |source| text::expr(expr, text::Texts { source, names: &names });
+        let text = |source| expr_text::expr(expr, expr_text::ExprTexts { source, names: &names });
         self.source.map(text).unwrap_or_default()
     }
 
@@ -662,7 +663,9 @@ impl Walk<'_> {
 
     /// Adds a condition.
     pub(super) fn assume(&mut self, cond: Option<NodeId>, is: bool) {
-        self.guards.extend(cond.filter(|_| self.loops > 0).map(|cond| Guard { cond, is }));
+        self.conditions.extend(
+            cond.filter(|_| self.loops > 0).map(|cond| Condition { node: cond, holds: is }),
+        );
     }
 
     /// Whether a value may be known at launch.
@@ -679,21 +682,21 @@ impl Walk<'_> {
     }
 
     pub(super) fn extent(&self, base: &str, axis: i128) -> AbstractValue {
-        AbstractValue::Number(Symbol::Extent(base, axis).value(self.sample))
+        AbstractValue::Number(SampleSymbol::Extent(base, axis).value(self.sample))
     }
 
     pub(super) fn len(&self, base: &str) -> AbstractValue {
         AbstractValue::Number(match self.ranks.get(base) {
             Some(rank) => (0..*rank as i128)
-                .map(|axis| Symbol::Extent(base, axis).value(self.sample))
+                .map(|axis| SampleSymbol::Extent(base, axis).value(self.sample))
                 .product(),
-            None => Symbol::Len(base).value(self.sample),
+            None => SampleSymbol::Len(base).value(self.sample),
         })
     }
 
     pub(super) fn lookup(&self, name: &str) -> Option<&Binding> {
         // A tensor of a struct of tensors, `p.x`, has the binding of the struct.
-        let name = name.split_once('.').map_or(name, |(group, _)| group);
+        let name = name.split_once('.').map_or(name, |(outer, _)| outer);
         self.names.lookup(name).map(|named| &named.binding)
     }
 
@@ -710,12 +713,12 @@ impl Walk<'_> {
     }
 
     pub(super) fn bind_as(&mut self, name: &str, binding: Binding, mutable: bool) {
-        self.names.bind(name, Named { binding, mutable });
+        self.names.bind(name, NamedBinding { binding, mutable });
     }
 
     /// The value of an argument, or of a part of one by its path.
     pub(super) fn argument(&self, path: String) -> AbstractValue {
-        let number = Symbol::Scalar(&path).value(self.sample);
+        let number = SampleSymbol::Scalar(&path).value(self.sample);
         AbstractValue::Argument(path.into(), number)
     }
 
@@ -728,7 +731,10 @@ impl Walk<'_> {
     fn display_value(&mut self, name: &str, value: &Expr) {
         if is_generated(name) {
             let names = |name: &str| self.display_names.get(name).cloned();
-            let text = text::printed(value, text::Texts { source: &|_| None, names: &names });
+            let text = expr_text::printed(
+                value,
+                expr_text::ExprTexts { source: &|_| None, names: &names },
+            );
             self.display_names.insert(name.to_owned(), text);
         }
     }

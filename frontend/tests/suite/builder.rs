@@ -3,12 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use quadrants_frontend::{
-    Error, NotCombined, Rule,
+    Error, LanguageRule, NotCombined,
     builder::{KernelBuilder, Misuse, TensorParam, Threads},
 };
 use quadrants_ir::{
     ParamId, ReduceOp,
-    ScalarType::{Bool, F32, F64, I32, U32, U64},
+    ScalarType::{Bool, F16, F32, F64, I8, I32, U8, U32, U64},
     SiteKind, TaskId,
     abi::ArgLayout,
     launch_analysis::LaunchAnalysis,
@@ -17,12 +17,12 @@ use quadrants_ir::{
 
 use crate::run::{groups, matrix, run, scalar, tensor};
 
-fn rules(builder: KernelBuilder) -> Vec<Rule> {
+fn rules(builder: KernelBuilder) -> Vec<LanguageRule> {
     match builder.build() {
-        Err(Error::Rejected { rejections, .. }) => {
-            rejections.into_iter().map(|rejection| rejection.rule).collect()
+        Err(Error::Rejected { violations, .. }) => {
+            violations.into_iter().map(|violation| violation.rule).collect()
         }
-        other => panic!("expected a rejection, not {other:?}"),
+        other => panic!("expected a violation, not {other:?}"),
     }
 }
 
@@ -146,40 +146,40 @@ fn math_functions_results_and_device_errors() {
 fn built_kernels_obey_the_language_rules() {
     let b = KernelBuilder::new("nested");
     b.stream_parallel(|| b.stream_parallel(|| ()));
-    assert_eq!(rules(b), [Rule::StreamParallelNested]);
+    assert_eq!(rules(b), [LanguageRule::RegionBlockNested]);
 
     let b = KernelBuilder::new("in_loop");
     b.range_for(0u64, 4u64, |_| b.stream_parallel(|| ()));
-    assert_eq!(rules(b), [Rule::StreamParallelInLoop]);
+    assert_eq!(rules(b), [LanguageRule::RegionBlockInLoop]);
 
     let b = KernelBuilder::new("in_branch");
     let c = b.param_scalar("c", Bool);
     b.if_(c, || b.stream_parallel(|| ()));
-    assert_eq!(rules(b), [Rule::StreamParallelInBranch]);
+    assert_eq!(rules(b), [LanguageRule::RegionBlockInBranch]);
 
     let b = KernelBuilder::new("mixed");
     let t = b.param_tensor_mut("t", F32, 1);
     b.stream_parallel(|| t.store(0u64, 1.0f32));
     t.store(1u64, 1.0f32);
-    assert_eq!(rules(b), [Rule::StreamParallelMixed]);
+    assert_eq!(rules(b), [LanguageRule::RegionBlocksMixed]);
 
     let b = KernelBuilder::new("shared");
     let t = b.param_tensor("t", F32, 1);
     b.range_for(0u64, t.len(), |i| t.store(i, 1.0f32));
-    assert_eq!(rules(b), [Rule::WriteToShared("t".to_owned())]);
+    assert_eq!(rules(b), [LanguageRule::WriteToShared("t".to_owned())]);
 
     let b = KernelBuilder::new("outer");
     let total = b.var("total", 0i32);
     b.range_for(0u64, 4u64, |_| total.set(1i32));
     assert_eq!(
         rules(b),
-        [Rule::AssignOutsideLoop { name: "total".to_owned(), reason: NotCombined::Last }]
+        [LanguageRule::AssignOutsideLoop { name: "total".to_owned(), reason: NotCombined::Last }]
     );
 
     let b = KernelBuilder::new("leaves");
     b.range_for(0u64, 4u64, |_| b.break_());
     b.continue_();
-    assert_eq!(rules(b), [Rule::BreakParallel, Rule::OutsideLoop("continue")]);
+    assert_eq!(rules(b), [LanguageRule::BreakParallel, LanguageRule::OutsideLoop("continue")]);
 }
 
 #[test]
@@ -245,6 +245,35 @@ fn messages_take_values_by_position() {
         b.print(text, &[x, x]);
         assert_eq!(misuse(b), Misuse::Format { what: what.to_owned() });
     }
+}
+
+#[test]
+fn narrow_values_have_the_operations_of_their_wide_type() {
+    let b = KernelBuilder::new("narrow");
+    let n = b.param_tensor("n", I32, 1);
+    let y = b.param_tensor_mut("y", I32, 2);
+    b.range_for(0u64, n.len(), |i| {
+        let x = n.load(i).cast(I8);
+        y.store([i, b.constant(0u64)], (-x).cast(I32));
+        y.store([i, b.constant(1u64)], x.abs().cast(I32));
+        y.store([i, b.constant(2u64)], (x << 1u32).cast(I32));
+        let half = n.load(i).cast(F32).cast(F16);
+        y.store([i, b.constant(3u64)], (-half).cast(F32).cast(I32));
+    });
+    let kernel = b.build().unwrap();
+    let args = [tensor(&[-5i32, -128, 100]), matrix(&[3, 4], &[0i32; 12])];
+    let expected = [5, 5, -10, 5, -128, -128, 0, 128, -100, 100, -56, -100];
+    assert_eq!(run(&kernel, &args).tensor::<i32>(1), expected);
+
+    let b = KernelBuilder::new("unsigned");
+    let x = b.constant(3u32).cast(U8);
+    let _ = -x;
+    assert_eq!(misuse(b), Misuse::Undefined { operation: "-", ty: U8 });
+
+    let b = KernelBuilder::new("bits");
+    let x = b.constant(3f32).cast(F16);
+    let _ = x & x;
+    assert_eq!(misuse(b), Misuse::Undefined { operation: "&", ty: F16 });
 }
 
 #[test]
@@ -320,18 +349,21 @@ fn rules_of_block_for_are_checked() {
         b
     };
     let outside = tile(|_, _, x| x.store(0u64, 1.0f32));
-    assert!(matches!(rules(outside)[..], [Rule::OutsidePhase(..)]));
+    assert!(matches!(rules(outside)[..], [LanguageRule::OutsidePhase(..)]));
     let nested = tile(|_, block, _| block.each(|_| block.each(|_| ())));
-    assert_eq!(rules(nested), [Rule::PhasePlace]);
+    assert_eq!(rules(nested), [LanguageRule::PhasePlace]);
     let races = tile(|_, block, x| block.each(|t| x.store(t, 1.0f32)));
-    assert!(matches!(rules(races)[..], [Rule::RaceWithItself { .. }]), "all blocks write the same");
+    assert!(
+        matches!(rules(races)[..], [LanguageRule::RaceWithItself { .. }]),
+        "all blocks write the same"
+    );
     let elsewhere = tile(|b, block, _| {
         let sums = block.scan(ReduceOp::Add, false, |t| t);
         block.each(|_| {
             let _ = sums.load(b.constant(3u64));
         });
     });
-    assert!(matches!(rules(elsewhere)[..], [Rule::PerThread(..)]));
+    assert!(matches!(rules(elsewhere)[..], [LanguageRule::PerThread(..)]));
     let of_bools = tile(|_, block, _| {
         let _ = block.reduce(ReduceOp::Add, |t| t.gt(3u64));
     });
@@ -344,21 +376,21 @@ fn rules_of_block_for_are_checked() {
             from_memory.store(t, 1.0f32);
         });
     });
-    assert_eq!(rules(unknown), [Rule::SharedExtent, Rule::SharedExtent]);
+    assert_eq!(rules(unknown), [LanguageRule::SharedExtent, LanguageRule::SharedExtent]);
     let too_many = KernelBuilder::new("many");
     too_many.block_for(1u64, 2048, |_| ());
-    assert_eq!(rules(too_many), [Rule::BlockSize]);
+    assert_eq!(rules(too_many), [LanguageRule::BlockSize]);
     let grid = KernelBuilder::new("grid");
     grid.block_for([1u64; 4], 32, |_| ());
     grid.block_for([1u64; 0], 32, |_| ());
-    assert_eq!(rules(grid), [Rule::Dimensions, Rule::Dimensions]);
+    assert_eq!(rules(grid), [LanguageRule::Dimensions, LanguageRule::Dimensions]);
     let grid = KernelBuilder::new("grid");
     let x = grid.param_tensor_mut("x", U64, 2);
     grid.block_for([2u64; 2], 32, |block| {
         block.each(|t| x.store([block.index(), t], block.index_along(2)));
     });
     assert!(
-        matches!(rules(grid)[..], [Rule::RaceWithItself { .. }]),
+        matches!(rules(grid)[..], [LanguageRule::RaceWithItself { .. }]),
         "a row of blocks writes the same"
     );
     let axis = KernelBuilder::new("axis");

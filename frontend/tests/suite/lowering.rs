@@ -1,6 +1,6 @@
 //! Tests of lowering by running the IR: evaluation order, effects, funcs, top level.
 
-use quadrants_frontend::{Callee, EmittedSource, Error, Rule, lower, syntax::*};
+use quadrants_frontend::{Callee, EmittedSource, Error, LanguageRule, lower, syntax::*};
 use quadrants_ir::{
     Const, Kernel,
     ScalarType::{Bool, F32, F64, I32, U64},
@@ -263,8 +263,8 @@ fn a_deep_expression_lowers_and_a_deeper_one_is_rejected() {
     on_eight(vec![set(1, t(e!(0)), sum(250))], [250, 1, 2, 3, 4, 5, 6, 7]);
     let function = kernel(&["&mut t"], vec![set(1, t(e!(0)), sum(300))]);
     let error = lower(&source(&function, || vec![tensor(I32, 1, true)])).unwrap_err();
-    assert!(matches!(&error, Error::Rejected { rejections, .. }
-        if rejections.len() == 1 && rejections[0].rule == Rule::TooDeep));
+    assert!(matches!(&error, Error::Rejected { violations, .. }
+        if violations.len() == 1 && violations[0].rule == LanguageRule::TooDeep));
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_site_of_a_func_in_another_file_names_that_file() {
 
 #[test]
 fn device_errors_have_source_locations() {
-    let assert = StmtKind::Assert { cond: e!((i < 3)), failure: "too far".into() };
+    let assert = StmtKind::Assert { cond: e!((i < 3)), report: "too far".into() };
     let quotient = binary("/", e!(1), e!(n));
     let stmts = vec![each(1, "i", e!(4), vec![stmt(2, assert)]), set(3, t(e!(0)), at(4, quotient))];
     let params = || vec![scalar(I32), tensor(I32, 1, true)];
@@ -360,7 +360,8 @@ fn sources_with_wrong_types_or_names_are_errors() {
     let wrong = kernel(&["n"], vec![bind(3, "x", I32, e!(missing))]);
     assert!(matches!(lower(&source(&wrong, || vec![scalar(I32)])), Err(Error::Unknown { .. })));
     let wrong = kernel(&["n"], Vec::new());
-    assert!(matches!(lower(&source(&wrong, Vec::new)), Err(Error::Type { .. })));
+    let error = lower(&source(&wrong, Vec::new)).unwrap_err();
+    assert!(matches!(error, Error::Inconsistent { .. }) && error.to_string().contains("a bug"));
 }
 
 #[test]

@@ -98,7 +98,7 @@ impl<'b> Drawn<'b, '_> {
                 let b = self.value(ty, depth - 1);
                 cond.select(a, b)
             }
-            18 if ty.is_signed_int() => self.random.pick(&[a.math(MathFn::Abs, &[]), -a]),
+            18 if ty.is_wide_signed_int() => self.random.pick(&[a.math(MathFn::Abs, &[]), -a]),
             _ => a.cast(self.random.pick(&INTS)).cast(ty),
         }
     }
@@ -226,7 +226,7 @@ impl<'b> Drawn<'b, '_> {
             _ => (self.random.pick(&self.scalars).cast(U64) & 15u64).cast(ty),
         };
         let begin = match self.random.below(4) {
-            0 if ty.is_signed_int() => number(-3),
+            0 if ty.is_wide_signed_int() => number(-3),
             1 => number(2),
             _ => number(0),
         };

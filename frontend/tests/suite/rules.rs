@@ -1,6 +1,6 @@
 //! Tests of the language rules: for each rule, a tree that breaks it and the reported line.
 
-use quadrants_frontend::{Error, NotCombined, Rule, check, lower, syntax::*};
+use quadrants_frontend::{Error, LanguageRule, NotCombined, check, lower, syntax::*};
 use quadrants_ir::ScalarType::{F32, I32, U64};
 
 use crate::{e, tree::*};
@@ -27,7 +27,7 @@ fn named(name: &str) -> String {
 }
 
 #[track_caller]
-fn rejected(function: &Function, expected: &[(u32, Rule)]) {
+fn rejected(function: &Function, expected: &[(u32, LanguageRule)]) {
     let found: Vec<_> = check(function).into_iter().map(|r| (r.span.id, r.rule)).collect();
     assert_eq!(found, expected);
     for (_, rule) in found {
@@ -40,7 +40,7 @@ fn rejected(function: &Function, expected: &[(u32, Rule)]) {
 }
 
 #[track_caller]
-fn kernel_rejected(stmts: Vec<Stmt>, expected: &[(u32, Rule)]) {
+fn kernel_rejected(stmts: Vec<Stmt>, expected: &[(u32, LanguageRule)]) {
     rejected(&kernel(&["n", "&s", "&mut t", "&mut u"], stmts), expected);
 }
 
@@ -60,29 +60,32 @@ fn a_block_inside_a_block_is_rejected() {
     let inner = side_by_side(2);
     kernel_rejected(
         vec![run(1, parallel(block(vec![fill(1), inner])))],
-        &[(2, Rule::StreamParallelNested)],
+        &[(2, LanguageRule::RegionBlockNested)],
     );
     let deep = each(2, "i", len("t"), vec![run(3, if_(e!((n > 1)), vec![side_by_side(4)]))]);
-    kernel_rejected(vec![run(1, parallel(block(vec![deep])))], &[(4, Rule::StreamParallelNested)]);
+    kernel_rejected(
+        vec![run(1, parallel(block(vec![deep])))],
+        &[(4, LanguageRule::RegionBlockNested)],
+    );
 }
 
 #[test]
 fn a_block_inside_a_loop_branch_or_braces_is_rejected() {
     kernel_rejected(
         vec![each(1, "k", e!(4), vec![side_by_side(2)])],
-        &[(2, Rule::StreamParallelInLoop)],
+        &[(2, LanguageRule::RegionBlockInLoop)],
     );
     kernel_rejected(
         vec![side_by_side(1), while_(2, e!((n > 1)), vec![side_by_side(3)])],
-        &[(3, Rule::StreamParallelInLoop)],
+        &[(3, LanguageRule::RegionBlockInLoop)],
     );
     kernel_rejected(
         vec![side_by_side(1), run(2, if_(e!((n > 1)), vec![side_by_side(3)]))],
-        &[(3, Rule::StreamParallelInBranch)],
+        &[(3, LanguageRule::RegionBlockInBranch)],
     );
     kernel_rejected(
         vec![run(2, expr(ExprKind::Block(block(vec![side_by_side(3)]))))],
-        &[(3, Rule::StreamParallelInBlock)],
+        &[(3, LanguageRule::RegionBlockInBraces)],
     );
 }
 
@@ -91,40 +94,43 @@ fn a_block_inside_a_func_is_rejected() {
     let body = block(vec![side_by_side(3)]);
     rejected(
         &function(FunctionKind::Func, &["&mut t"], None, body),
-        &[(3, Rule::StreamParallelInFunc)],
+        &[(3, LanguageRule::RegionBlockInFunc)],
     );
 }
 
 #[test]
 fn other_statements_next_to_blocks_are_rejected() {
     let load = bind(2, "first", F32, index("t", vec![e!(0)]));
-    kernel_rejected(vec![side_by_side(1), load], &[(2, Rule::StreamParallelMixed)]);
-    kernel_rejected(vec![fill(1), side_by_side(2)], &[(1, Rule::StreamParallelMixed)]);
+    kernel_rejected(vec![side_by_side(1), load], &[(2, LanguageRule::RegionBlocksMixed)]);
+    kernel_rejected(vec![fill(1), side_by_side(2)], &[(1, LanguageRule::RegionBlocksMixed)]);
     let bump = run(2, add_to("t", vec![e!(0)], e!(1.0)));
-    kernel_rejected(vec![side_by_side(1), bump], &[(2, Rule::StreamParallelMixed)]);
-    let assert = StmtKind::Assert { cond: e!((n > 1)), failure: "n > 1".into() };
-    kernel_rejected(vec![side_by_side(1), stmt(2, assert)], &[(2, Rule::StreamParallelMixed)]);
+    kernel_rejected(vec![side_by_side(1), bump], &[(2, LanguageRule::RegionBlocksMixed)]);
+    let assert = StmtKind::Assert { cond: e!((n > 1)), report: "n > 1".into() };
+    kernel_rejected(
+        vec![side_by_side(1), stmt(2, assert)],
+        &[(2, LanguageRule::RegionBlocksMixed)],
+    );
     let call = bind(2, "first", F32, call(0, vec![e!(t)]));
-    kernel_rejected(vec![side_by_side(1), call], &[(2, Rule::StreamParallelMixed)]);
+    kernel_rejected(vec![side_by_side(1), call], &[(2, LanguageRule::RegionBlocksMixed)]);
 
     let valued = ends_in(vec![side_by_side(1)], at(2, e!(n)));
     rejected(
         &function(FunctionKind::Kernel, &["n", "&mut t"], Some(I32), valued),
-        &[(2, Rule::StreamParallelMixed)],
+        &[(2, LanguageRule::RegionBlocksMixed)],
     );
 }
 
 #[test]
 fn stream_parallel_takes_a_closure_literal_without_parameters_and_has_no_value() {
     let other = expr(ExprKind::StreamParallel(StreamParallelArgument::Other));
-    kernel_rejected(vec![run(1, other)], &[(1, Rule::StreamParallelNotClosure)]);
+    kernel_rejected(vec![run(1, other)], &[(1, LanguageRule::StreamParallelNotClosure)]);
     let taking = StreamParallelArgument::Closure { params: 1, body: block(vec![fill(1)]) };
     kernel_rejected(
         vec![run(1, expr(ExprKind::StreamParallel(taking)))],
-        &[(1, Rule::StreamParallelParameters)],
+        &[(1, LanguageRule::StreamParallelParameters)],
     );
     let used = at(2, parallel(block(vec![fill(2)])));
-    kernel_rejected(vec![bind(2, "x", I32, used)], &[(2, Rule::StreamParallelValue)]);
+    kernel_rejected(vec![bind(2, "x", I32, used)], &[(2, LanguageRule::StreamParallelValue)]);
 }
 
 #[test]
@@ -140,11 +146,11 @@ fn assignments_to_outer_locals_are_rejected() {
     let add = |line| change(line, e!(total), BinaryOp::Add, e!(1.0));
     kernel_rejected(
         vec![total(), each(2, "i", e!(9), vec![add(3)])],
-        &[(3, Rule::AssignOutsideLoop { name: named("total"), reason: NotCombined::Form })],
+        &[(3, LanguageRule::AssignOutsideLoop { name: named("total"), reason: NotCombined::Form })],
     );
     kernel_rejected(
         vec![total(), run(2, parallel(block(vec![add(3)])))],
-        &[(3, Rule::AssignOutsideBlock(named("total")))],
+        &[(3, LanguageRule::AssignOutsideRegionBlock(named("total")))],
     );
     // Inside the iteration, and in a serial loop, it may be assigned.
     kernel_rejected(
@@ -156,46 +162,49 @@ fn assignments_to_outer_locals_are_rejected() {
 
 #[test]
 fn writes_to_read_only_parameters_are_rejected() {
-    let shared = Rule::WriteToShared(named("s"));
+    let shared = LanguageRule::WriteToShared(named("s"));
     kernel_rejected(vec![set(1, index("s", vec![e!(0)]), e!(1.0))], &[(1, shared.clone())]);
     kernel_rejected(vec![run(1, add_to("s", vec![e!(0)], e!(1.0)))], &[(1, shared)]);
     let shape = StmtKind::LetShape { name: named("hw"), base: named("t") };
     kernel_rejected(
         vec![stmt(1, shape), set(2, index("hw", vec![e!(0)]), e!(1))],
-        &[(2, Rule::AssignToShape(named("hw")))],
+        &[(2, LanguageRule::AssignToShape(named("hw")))],
     );
 }
 
 #[test]
 fn tensors_and_shapes_are_not_scalars() {
-    kernel_rejected(vec![bind(1, "x", F32, at(1, e!(t)))], &[(1, Rule::TensorAsValue(named("t")))]);
+    kernel_rejected(
+        vec![bind(1, "x", F32, at(1, e!(t)))],
+        &[(1, LanguageRule::TensorAsValue(named("t")))],
+    );
     let shape = StmtKind::LetShape { name: named("hw"), base: named("t") };
     kernel_rejected(
         vec![stmt(1, shape), bind(2, "x", U64, at(2, e!(hw)))],
-        &[(2, Rule::ShapeAsValue(named("hw")))],
+        &[(2, LanguageRule::ShapeAsValue(named("hw")))],
     );
     let axis = Box::new(at(1, e!(n)));
     let extent = expr(ExprKind::Extent { base: named("t"), axis });
-    kernel_rejected(vec![bind(1, "x", U64, extent)], &[(1, Rule::ShapeAxis)]);
+    kernel_rejected(vec![bind(1, "x", U64, extent)], &[(1, LanguageRule::ShapeAxis)]);
 }
 
 #[test]
 fn invalid_breaks_and_continues_are_rejected() {
     kernel_rejected(
         vec![each(1, "i", e!(9), vec![run(2, if_(e!((n > 1)), vec![break_(3)]))])],
-        &[(3, Rule::BreakParallel)],
+        &[(3, LanguageRule::BreakParallel)],
     );
     kernel_rejected(vec![each(1, "i", e!(9), vec![while_(2, e!(true), vec![break_(3)])])], &[]);
     kernel_rejected(vec![each(1, "i", e!(9), vec![continue_(2)])], &[]);
-    kernel_rejected(vec![continue_(1)], &[(1, Rule::OutsideLoop("continue"))]);
-    kernel_rejected(vec![break_(1)], &[(1, Rule::OutsideLoop("break"))]);
+    kernel_rejected(vec![continue_(1)], &[(1, LanguageRule::OutsideLoop("continue"))]);
+    kernel_rejected(vec![break_(1)], &[(1, LanguageRule::OutsideLoop("break"))]);
 
     let dims = vec![dim("a", U64, e!(0), e!(2)), dim("b", U64, e!(0), e!(2))];
     let nest =
         For { dims, body: block(vec![break_(2)]), label: None, options: LoopOptions::default() };
     kernel_rejected(
         vec![each(1, "i", e!(9), vec![stmt(2, StmtKind::For(nest))])],
-        &[(2, Rule::BreakNdrange)],
+        &[(2, LanguageRule::BreakNdrange)],
     );
 
     let outer = || Some("outer".to_owned());
@@ -208,14 +217,17 @@ fn invalid_breaks_and_continues_are_rejected() {
     };
     kernel_rejected(labelled(stmt(3, StmtKind::Continue { label: outer() })), &[]);
     let outer_break = StmtKind::Break { label: outer(), value: None };
-    kernel_rejected(labelled(stmt(3, outer_break)), &[(3, Rule::BreakParallel)]);
+    kernel_rejected(labelled(stmt(3, outer_break)), &[(3, LanguageRule::BreakParallel)]);
 }
 
 #[test]
 fn return_is_rejected_in_kernels_and_accepted_in_funcs() {
     let return_ = |line| stmt(line, StmtKind::Return { value: Some(e!(1)) });
     kernel_rejected(vec![return_(1)], &[]);
-    kernel_rejected(vec![each(1, "i", e!(9), vec![return_(2)])], &[(2, Rule::ReturnInLoop)]);
+    kernel_rejected(
+        vec![each(1, "i", e!(9), vec![return_(2)])],
+        &[(2, LanguageRule::ReturnInLoop)],
+    );
     let before = vec![return_(1), each(2, "i", e!(9), vec![]), each(3, "i", e!(9), vec![])];
     kernel_rejected(before, &[]);
     let in_branch = run(1, if_(e!((n > 1)), vec![return_(2), each(3, "i", e!(9), vec![])]));
@@ -223,9 +235,12 @@ fn return_is_rejected_in_kernels_and_accepted_in_funcs() {
     // In bounds, and in a condition, also of a branch of its own.
     let value = Block { stmts: vec![return_(2)], value: Some(Box::new(e!(9))) };
     let value = || Expr { kind: ExprKind::Block(value.clone()), span: e!(9).span };
-    kernel_rejected(vec![each(3, "i", value(), vec![])], &[(2, Rule::ReturnBeforeLoop(3))]);
+    kernel_rejected(vec![each(3, "i", value(), vec![])], &[(2, LanguageRule::ReturnBeforeLoop(3))]);
     let decides = run(1, if_(value(), vec![]));
-    kernel_rejected(vec![decides, each(3, "i", e!(9), vec![])], &[(2, Rule::ReturnBeforeLoop(3))]);
+    kernel_rejected(
+        vec![decides, each(3, "i", e!(9), vec![])],
+        &[(2, LanguageRule::ReturnBeforeLoop(3))],
+    );
     kernel_rejected(vec![run(1, if_(value(), vec![]))], &[]);
     let early = block(vec![run(1, if_(e!((n > 1)), vec![return_(2)])), return_(3)]);
     rejected(&function(FunctionKind::Func, &["n"], Some(I32), early), &[]);
@@ -243,11 +258,11 @@ fn inclusive_ndranges_and_loops_without_dimensions_are_rejected() {
     };
     kernel_rejected(
         vec![stmt(1, StmtKind::For(closed))],
-        &[(1, Rule::InclusiveRange), (1, Rule::InclusiveRange)],
+        &[(1, LanguageRule::InclusiveRange), (1, LanguageRule::InclusiveRange)],
     );
     let none =
         For { dims: Vec::new(), body: block(vec![]), label: None, options: LoopOptions::default() };
-    kernel_rejected(vec![stmt(1, StmtKind::For(none))], &[(1, Rule::Dimensions)]);
+    kernel_rejected(vec![stmt(1, StmtKind::For(none))], &[(1, LanguageRule::Dimensions)]);
 }
 
 #[test]
@@ -276,7 +291,7 @@ fn every_unsupported_construct_has_a_message() {
         Construct::Other(named("x.await")),
     ];
     for construct in all {
-        let rule = Rule::Unsupported(construct.clone());
+        let rule = LanguageRule::Unsupported(construct.clone());
         assert!(rule.to_string().contains("not supported in kernels; "), "{rule}");
         kernel_rejected(
             vec![run(1, expr(ExprKind::Unsupported(construct.clone())))],
@@ -285,15 +300,21 @@ fn every_unsupported_construct_has_a_message() {
         kernel_rejected(vec![stmt(1, StmtKind::Unsupported(construct))], &[(1, rule)]);
     }
     let unknown = run(1, method(e!(n), "push", vec![]));
-    kernel_rejected(vec![unknown], &[(1, Rule::Unsupported(Construct::Method(named("push"))))]);
+    kernel_rejected(
+        vec![unknown],
+        &[(1, LanguageRule::Unsupported(Construct::Method(named("push"))))],
+    );
     let byte =
         ExprKind::Literal { kind: LiteralKind::Int, text: named("1"), suffix: Some(named("u128")) };
-    kernel_rejected(vec![run(1, expr(byte))], &[(1, Rule::LiteralType(named("u128")))]);
-    kernel_rejected(vec![set(1, e!((n + 1)), e!(1))], &[(1, Rule::Unsupported(Construct::Place))]);
+    kernel_rejected(vec![run(1, expr(byte))], &[(1, LanguageRule::LiteralType(named("u128")))]);
+    kernel_rejected(
+        vec![set(1, e!((n + 1)), e!(1))],
+        &[(1, LanguageRule::Unsupported(Construct::Place))],
+    );
     let made = ExprKind::Associated { ty: 0, name: named("new"), args: vec![], callee: None };
     kernel_rejected(
         vec![run(1, expr(made))],
-        &[(1, Rule::Unsupported(Construct::Associated(named("new"))))],
+        &[(1, LanguageRule::Unsupported(Construct::Associated(named("new"))))],
     );
 }
 
@@ -301,7 +322,7 @@ fn every_unsupported_construct_has_a_message() {
 fn lowering_rejects_what_the_rules_reject() {
     let function = kernel(&["&t"], vec![set(7, index("t", vec![e!(0)]), e!(1.0))]);
     let error = lower(&source(&function, || vec![tensor(F32, 1, false)])).unwrap_err();
-    assert!(matches!(&error, Error::Rejected { rejections, .. } if rejections.len() == 1));
+    assert!(matches!(&error, Error::Rejected { violations, .. } if violations.len() == 1));
     let text = error.to_string();
     assert!(text.starts_with("job: line 7: `t` is a `&` parameter"), "{text}");
 }

@@ -1,6 +1,6 @@
 //! `{:?}` of values that are not scalars: the text that a derived `Debug` writes.
 
-use super::{Align, Format, FormatPiece, Spec};
+use super::{Align, Format, FormatPiece, FormatSpec};
 use crate::types::{StructKind, Type};
 
 impl Format {
@@ -48,7 +48,7 @@ struct Writer {
     /// The position of the next scalar.
     next: u32,
     /// How scalars are written.
-    spec: Spec,
+    spec: FormatSpec,
 }
 
 impl Writer {
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use crate::{
         Const, ScalarType,
-        format::Argument,
+        format::FormatArgument,
         types::{Field, Struct, Variant},
     };
 
@@ -246,8 +246,8 @@ mod tests {
             }};
             ($value:expr, $ty:expr, $scalars:expr; $($text:literal)*) => {$(
                 let position = |argument| match argument {
-                    Argument::Position(at) => Ok(at),
-                    Argument::Name(name) => Err(name),
+                    FormatArgument::Position(at) => Ok(at),
+                    FormatArgument::Name(name) => Err(name),
                 };
                 let format = Format::parse($text, position).unwrap().of_scalars(&[$ty]);
                 let values: &[Const] = &$scalars;

@@ -84,7 +84,7 @@ pub(super) struct Compiler<'k> {
     /// For each expression, the last statement that computed it and the register.
     computed: Vec<(u64, Reg)>,
     pub(super) statement: u64,
-    loops: Vec<Jumps>,
+    loops: Vec<PendingJumps>,
     /// The index of the current phase in `loops`.
     phase: Option<usize>,
     threads: u32,
@@ -120,7 +120,7 @@ enum Address {
 
 /// The jumps of a loop whose targets are not known yet.
 #[derive(Default)]
-struct Jumps {
+struct PendingJumps {
     breaks: Vec<usize>,
     continues: Vec<usize>,
 }
@@ -270,7 +270,7 @@ impl Compiler<'_> {
             Stmt::Loop { body } => self.loop_body(body, Op::Back(self.here())),
             Stmt::Break | Stmt::Continue => {
                 let at = self.jump();
-                if let Some(Jumps { breaks, continues }) = self.loops.last_mut() {
+                if let Some(PendingJumps { breaks, continues }) = self.loops.last_mut() {
                     if matches!(stmt, Stmt::Break) { breaks } else { continues }.push(at);
                 }
             }
@@ -450,9 +450,9 @@ impl Compiler<'_> {
 
     /// Compiles the body of a loop, and `repeat`, which jumps back to its start.
     fn loop_body(&mut self, body: BlockId, repeat: Op) {
-        self.loops.push(Jumps::default());
+        self.loops.push(PendingJumps::default());
         self.block(body);
-        let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
+        let PendingJumps { breaks, continues } = self.loops.pop().unwrap_or_default();
         self.patch_jumps(&continues);
         self.code.push(repeat);
         self.patch_jumps(&breaks);

@@ -25,7 +25,7 @@ trait Word: Copy {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Combine {
+pub(super) enum CombineOp {
     Add32,
     Add64,
     AddF32,
@@ -156,9 +156,9 @@ macro_rules! machine {
             /// Operands: value, tensor, two indices.
             Store2(Reg, Reg, Reg, Reg, Size),
             /// Operands: result, tensor, linear index, value.
-            Atomic(Reg, Reg, Reg, Reg, Combine),
+            Atomic(Reg, Reg, Reg, Reg, CombineOp),
             /// Combines only if the element is equal to the expected value.
-            CompareExchange { to: Reg, tensor: Reg, index: Reg, expected: Reg, value: Reg, combine: Combine },
+            CompareExchange { to: Reg, tensor: Reg, index: Reg, expected: Reg, value: Reg, combine: CombineOp },
             /// Sets the registers of a shared array to zero.
             Clear { first: Reg, len: u32 },
             /// The same checks for an index of a shared array.
@@ -170,7 +170,7 @@ macro_rules! machine {
             /// Operands: value, first register of a shared array, its length, index.
             SharedStore(Reg, Reg, u32, Reg),
             /// Operands: result, first register of a shared array, its length, index, value.
-            SharedAtomic(Reg, Reg, u32, Reg, Reg, Combine),
+            SharedAtomic(Reg, Reg, u32, Reg, Reg, CombineOp),
             SharedCompareExchange { to: Reg, first: Reg, len: u32, index: Reg, expected: Reg, value: Reg },
             /// Allocates a dynamic array. Its registers are the offset, three extents, and the length.
             NewShared { array: Reg },
@@ -179,13 +179,13 @@ macro_rules! machine {
             /// Operands: value, registers of a dynamic array, linear index.
             DynamicStore(Reg, Reg, Reg),
             /// Operands: result, registers of a dynamic array, linear index, value.
-            DynamicAtomic(Reg, Reg, Reg, Reg, Combine),
+            DynamicAtomic(Reg, Reg, Reg, Reg, CombineOp),
             DynamicCompareExchange { to: Reg, array: Reg, index: Reg, expected: Reg, value: Reg },
             /// Reduces the values of a block's threads, in registers from `first` on. Their contents are unspecified
             /// afterwards.
-            Reduce { to: Reg, first: Reg, len: u32, combine: Combine },
+            Reduce { to: Reg, first: Reg, len: u32, combine: CombineOp },
             /// Collectives on the values of a block's threads, in place, in registers from `first` on.
-            Scan { first: Reg, len: u32, combine: Combine, exclusive: bool },
+            Scan { first: Reg, len: u32, combine: CombineOp, exclusive: bool },
             /// The same, with the source lanes in registers from `from` on.
             Shuffle { first: Reg, len: u32, from: Reg },
             Ballot { first: Reg, len: u32 },
@@ -652,7 +652,7 @@ machine! {
     }
 }
 
-impl Combine {
+impl CombineOp {
     fn size(self) -> Size {
         match self {
             Self::Add32 | Self::AddF32 | Self::MinI32 | Self::MaxI32 => Size::Four,

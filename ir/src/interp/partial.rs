@@ -2,7 +2,7 @@
 
 use super::{
     compile::{Compiler, END},
-    machine::{Combine, Op, Reg},
+    machine::{CombineOp, Op, Reg},
     select,
 };
 use crate::{
@@ -18,7 +18,7 @@ const PRIVATE_ELEMENTS: u32 = 2048;
 #[derive(Clone, Copy)]
 pub(super) struct PartialResult<'k> {
     target: PartialTarget<'k>,
-    combine: Combine,
+    combine: CombineOp,
     /// The register that records that a value was combined. The values follow.
     used: Reg,
     len: u32,
@@ -44,10 +44,10 @@ impl PartialResult<'_> {
     /// to it.
     fn identity(&self) -> u64 {
         match self.combine {
-            Combine::AddF32 => u64::from((-0.0f32).to_bits()),
-            Combine::AddF64 => (-0.0f64).to_bits(),
-            Combine::MinF32 | Combine::MaxF32 => u64::from(f32::NAN.to_bits()),
-            Combine::MinF64 | Combine::MaxF64 => f64::NAN.to_bits(),
+            CombineOp::AddF32 => u64::from((-0.0f32).to_bits()),
+            CombineOp::AddF64 => (-0.0f64).to_bits(),
+            CombineOp::MinF32 | CombineOp::MaxF32 => u64::from(f32::NAN.to_bits()),
+            CombineOp::MinF64 | CombineOp::MaxF64 => f64::NAN.to_bits(),
             combine => combine.identity(),
         }
     }

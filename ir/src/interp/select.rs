@@ -1,6 +1,6 @@
 //! Instruction selection: the machine operation for an IR operator and type.
 
-use super::machine::{self, Combine, JumpTarget, Op, Reg};
+use super::machine::{self, CombineOp, JumpTarget, Op, Reg};
 use crate::{AtomicOp, BinaryOp, DivRemOp, MathFn, ReduceOp, ScalarType, UnaryOp};
 
 pub(super) type Unary = fn(Reg, Reg) -> Op;
@@ -8,7 +8,7 @@ pub(super) type Binary = fn(Reg, Reg, Reg) -> Op;
 pub(super) type Ternary = fn(Reg, Reg, Reg, Reg) -> Op;
 
 /// The three operations of a comparison.
-pub(super) struct Compare {
+pub(super) struct ComparisonOps {
     pub(super) value: Binary,
     pub(super) jump_if: fn(Reg, Reg, JumpTarget) -> Op,
     pub(super) jump_unless: fn(Reg, Reg, JumpTarget) -> Op,
@@ -121,10 +121,10 @@ pub(super) fn binary(op: BinaryOp, ty: ScalarType) -> Binary {
 }
 
 /// A comparison of operands of type `ty`. `op` must be a comparison.
-pub(super) fn compare(op: BinaryOp, ty: ScalarType) -> Compare {
+pub(super) fn compare(op: BinaryOp, ty: ScalarType) -> ComparisonOps {
     macro_rules! made {
         ($value:ident, $jump_if:ident, $jump_unless:ident) => {
-            Compare {
+            ComparisonOps {
                 value: Op::$value,
                 jump_if: Op::$jump_if,
                 jump_unless: Op::$jump_unless,
@@ -239,46 +239,46 @@ pub(super) fn next(ty: ScalarType) -> fn(Reg, Reg, JumpTarget) -> Op {
 }
 
 /// The combining operation of a reduction over values of `ty`.
-pub(super) fn reduce(op: ReduceOp, ty: ScalarType) -> Combine {
+pub(super) fn reduce(op: ReduceOp, ty: ScalarType) -> CombineOp {
     match op {
         ReduceOp::Add => combine(AtomicOp::Add, ty),
         ReduceOp::Min => combine(AtomicOp::Min, ty),
         ReduceOp::Max => combine(AtomicOp::Max, ty),
-        ReduceOp::And => Combine::And,
-        ReduceOp::Or => Combine::Or,
+        ReduceOp::And => CombineOp::And,
+        ReduceOp::Or => CombineOp::Or,
     }
 }
 
-pub(super) fn combine(op: AtomicOp, ty: ScalarType) -> Combine {
+pub(super) fn combine(op: AtomicOp, ty: ScalarType) -> CombineOp {
     match (op, machine_type(ty)) {
-        (AtomicOp::Add, MachineType::I32 | MachineType::U32) => Combine::Add32,
-        (AtomicOp::Add, MachineType::I64 | MachineType::U64) => Combine::Add64,
-        (AtomicOp::Add, MachineType::F32) => Combine::AddF32,
-        (AtomicOp::Add, MachineType::F64) => Combine::AddF64,
-        (AtomicOp::Min, MachineType::F32) => Combine::MinF32,
-        (AtomicOp::Min, MachineType::F64) => Combine::MinF64,
-        (AtomicOp::Max, MachineType::F32) => Combine::MaxF32,
-        (AtomicOp::Max, MachineType::F64) => Combine::MaxF64,
-        (AtomicOp::And, _) => by_size(ty, [Combine::And, Combine::And32, Combine::And64]),
-        (AtomicOp::Or, _) => by_size(ty, [Combine::Or, Combine::Or32, Combine::Or64]),
-        (AtomicOp::Xor, _) => by_size(ty, [Combine::Xor, Combine::Xor32, Combine::Xor64]),
+        (AtomicOp::Add, MachineType::I32 | MachineType::U32) => CombineOp::Add32,
+        (AtomicOp::Add, MachineType::I64 | MachineType::U64) => CombineOp::Add64,
+        (AtomicOp::Add, MachineType::F32) => CombineOp::AddF32,
+        (AtomicOp::Add, MachineType::F64) => CombineOp::AddF64,
+        (AtomicOp::Min, MachineType::F32) => CombineOp::MinF32,
+        (AtomicOp::Min, MachineType::F64) => CombineOp::MinF64,
+        (AtomicOp::Max, MachineType::F32) => CombineOp::MaxF32,
+        (AtomicOp::Max, MachineType::F64) => CombineOp::MaxF64,
+        (AtomicOp::And, _) => by_size(ty, [CombineOp::And, CombineOp::And32, CombineOp::And64]),
+        (AtomicOp::Or, _) => by_size(ty, [CombineOp::Or, CombineOp::Or32, CombineOp::Or64]),
+        (AtomicOp::Xor, _) => by_size(ty, [CombineOp::Xor, CombineOp::Xor32, CombineOp::Xor64]),
         (AtomicOp::Exchange | AtomicOp::CompareExchange, _) => match ty.size() {
-            4 => Combine::Replace32,
-            _ => Combine::Replace64,
+            4 => CombineOp::Replace32,
+            _ => CombineOp::Replace64,
         },
-        (AtomicOp::Min, MachineType::I32) => Combine::MinI32,
-        (AtomicOp::Min, MachineType::I64) => Combine::MinI64,
-        (AtomicOp::Min, MachineType::U32) => Combine::MinU32,
-        (AtomicOp::Min, _) => Combine::MinU64,
-        (AtomicOp::Max, MachineType::I32) => Combine::MaxI32,
-        (AtomicOp::Max, MachineType::I64) => Combine::MaxI64,
-        (AtomicOp::Max, MachineType::U32) => Combine::MaxU32,
-        (AtomicOp::Max, _) => Combine::MaxU64,
+        (AtomicOp::Min, MachineType::I32) => CombineOp::MinI32,
+        (AtomicOp::Min, MachineType::I64) => CombineOp::MinI64,
+        (AtomicOp::Min, MachineType::U32) => CombineOp::MinU32,
+        (AtomicOp::Min, _) => CombineOp::MinU64,
+        (AtomicOp::Max, MachineType::I32) => CombineOp::MaxI32,
+        (AtomicOp::Max, MachineType::I64) => CombineOp::MaxI64,
+        (AtomicOp::Max, MachineType::U32) => CombineOp::MaxU32,
+        (AtomicOp::Max, _) => CombineOp::MaxU64,
     }
 }
 
 /// The variant for a bool, and for integers of 32 and 64 bits.
-fn by_size(ty: ScalarType, [bool, four, eight]: [Combine; 3]) -> Combine {
+fn by_size(ty: ScalarType, [bool, four, eight]: [CombineOp; 3]) -> CombineOp {
     match ty.size() {
         1 => bool,
         4 => four,

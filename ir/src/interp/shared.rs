@@ -3,7 +3,7 @@
 
 use super::{
     compile::Compiler,
-    machine::{Combine, Op, Reg},
+    machine::{CombineOp, Op, Reg},
     memory::Fault,
 };
 use crate::{Array, Element, LocalId, SharedExtent, abi::Form};
@@ -102,7 +102,7 @@ impl Compiler<'_> {
         element: &Element,
         indices: &[Reg],
         to: Reg,
-        (combine, expected, value): (Combine, Option<Reg>, Reg),
+        (combine, expected, value): (CombineOp, Option<Reg>, Reg),
     ) -> Op {
         if let Some((array, index)) = self.dynamic(element, indices, to) {
             return match expected {

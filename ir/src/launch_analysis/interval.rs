@@ -51,7 +51,7 @@ impl Interval {
     /// Whether values of a 64-bit integer type fit into `i32`.
     pub(super) fn fits(self, ty: ScalarType) -> bool {
         let narrow = Self::of(ScalarType::I32);
-        let lo = if ty.is_signed_int() { narrow.lo } else { 0 };
+        let lo = if ty.is_wide_signed_int() { narrow.lo } else { 0 };
         !self.is_wrapped() && lo <= self.lo && self.hi <= narrow.hi
     }
 

@@ -20,14 +20,14 @@ use crate::{
 };
 
 use prove::{ConservativeBounds, Proof, ProofOutcome};
-use races::Races;
+use races::RaceCheck;
 use shared::DynamicMemory;
 
 pub use crate::extents::Extents;
 pub use interior::may_have_interior;
 pub(crate) use prove::Narrowable;
 pub use prove::UnprovenIndex;
-pub use races::{Cause, Overflow, Race, ValueOrigin};
+pub use races::{Cause, OverflowingCounter, Race, ValueOrigin};
 pub use work::IterationWork;
 
 /// The greatest constant that is added to a 32-bit linear index last, for each axis: as a multiple of its stride. See
@@ -45,7 +45,7 @@ pub struct LaunchAnalysis {
     tasks: Vec<TaskAnalysis>,
     tensors: Vec<ExtentWords>,
     components: Vec<InterleavedComponent>,
-    races: Races,
+    races: RaceCheck,
 }
 
 #[derive(Debug)]

@@ -38,7 +38,7 @@ impl LaunchAnalysis {
             TaskKind::BlockFor { threads, .. } => threads.into(),
             _ => 1,
         };
-        let mut count = Count {
+        let mut count = WorkCounter {
             kernel,
             layout,
             args,
@@ -55,7 +55,7 @@ impl LaunchAnalysis {
     }
 }
 
-struct Count<'a> {
+struct WorkCounter<'a> {
     kernel: &'a Offloaded,
     layout: ArgLayout,
     args: &'a [u64],
@@ -69,7 +69,7 @@ struct Count<'a> {
     work: IterationWork,
 }
 
-impl Count<'_> {
+impl WorkCounter<'_> {
     /// Counts a block that runs `times` times.
     fn block(&mut self, block: BlockId, times: u64) {
         for stmt in &self.kernel.blocks[block].stmts {

@@ -35,7 +35,7 @@ pub struct Var {
 
 /// The variables of affine forms, with their ranges.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Space {
+pub struct VarSpace {
     vars: SmallVec<[Var; MAX_VARS]>,
     /// Whether only the threads of one block are considered.
     in_block: bool,
@@ -52,7 +52,7 @@ impl AffineForm {
         Self { constant: value, coefs: [0; MAX_VARS] }
     }
 
-    /// The variable with this index, as returned by [`Space::push`]; zero for an invalid index.
+    /// The variable with this index, as returned by [`VarSpace::push`]; zero for an invalid index.
     #[must_use]
     pub fn var(at: usize) -> Self {
         let mut form = Self::constant(0);
@@ -116,7 +116,7 @@ impl Var {
     }
 }
 
-impl Space {
+impl VarSpace {
     /// A space without variables.
     #[must_use]
     pub fn new() -> Self {

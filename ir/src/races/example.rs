@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 use super::{
-    Space,
-    terms::{GuardedIndex, LoopContext},
+    VarSpace,
+    constraints::{ConditionalAccess, LoopContext},
     value_graph::{IntType, NodeId, ValueNode, argument, int_range, shift},
 };
 use crate::{BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp};
@@ -35,8 +35,8 @@ pub struct Collision {
 #[must_use]
 pub fn collision(
     context: LoopContext<'_>,
-    a: GuardedIndex<'_>,
-    b: GuardedIndex<'_>,
+    a: ConditionalAccess<'_>,
+    b: ConditionalAccess<'_>,
 ) -> Option<Collision> {
     let varying = |dims: &[i128]| {
         let end = context.space.thread_between_blocks().unwrap_or(dims.len());
@@ -71,8 +71,8 @@ pub fn collision(
 #[must_use]
 pub fn common_element(
     [first, second]: [LoopContext<'_>; 2],
-    a: GuardedIndex<'_>,
-    b: GuardedIndex<'_>,
+    a: ConditionalAccess<'_>,
+    b: ConditionalAccess<'_>,
 ) -> Option<Position> {
     let mut touched = HashSet::new();
     for_iterations(first.space, |dims| {
@@ -87,7 +87,7 @@ pub fn common_element(
 }
 
 /// Calls `each` with the variables of the first iterations until it returns a value.
-fn for_iterations<T>(space: &Space, mut each: impl FnMut(&[i128]) -> Option<T>) -> Option<T> {
+fn for_iterations<T>(space: &VarSpace, mut each: impl FnMut(&[i128]) -> Option<T>) -> Option<T> {
     let mut varying = space.parallel_vars();
     varying.extend(space.thread_between_blocks());
     let count = varying.iter().max().map_or(0, |last| last + 1);
@@ -122,7 +122,7 @@ impl<'a> Iteration<'a> {
     }
 
     /// The element that an access touches. None if it does not happen, or only the device knows the element.
-    fn element(&mut self, access: GuardedIndex<'_>) -> Option<Position> {
+    fn element(&mut self, access: ConditionalAccess<'_>) -> Option<Position> {
         let element: Option<Position> = access.index.iter().map(|id| self.value(*id)).collect();
         let element = element?;
         let mut in_range = element
@@ -131,10 +131,9 @@ impl<'a> Iteration<'a> {
             .all(|(at, extent)| self.value(*extent).is_none_or(|extent| (0..extent).contains(at)));
         in_range &= element.iter().all(|at| *at >= 0);
         let holds = in_range
-            && access
-                .guards
-                .iter()
-                .all(|guard| self.value(guard.cond).is_none_or(|value| (value != 0) == guard.is));
+            && access.conditions.iter().all(|condition| {
+                self.value(condition.node).is_none_or(|value| (value != 0) == condition.holds)
+            });
         holds.then_some(element)
     }
 

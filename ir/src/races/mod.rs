@@ -1,8 +1,8 @@
 //! The disjointness test: whether two accesses can access the same element. Race checks are built on it.
 //!
 //! An index is an [`AffineForm`]: a linear combination of variables with integer coefficients, plus a constant. A
-//! [`Space`] has the range of each variable. Variables of the parallel loop have one value per iteration, variables of
-//! inner loops any value in any iteration, and fixed variables one unknown value everywhere.
+//! [`VarSpace`] has the range of each variable. Variables of the parallel loop have one value per iteration, variables
+//! of inner loops any value in any iteration, and fixed variables one unknown value everywhere.
 //!
 //! Two accesses touch the same element only if they agree in every dimension, so one dimension is enough to prove them
 //! disjoint. In one dimension, agreement means that the difference of the two forms is zero. It cannot be zero
@@ -22,23 +22,23 @@
 //! linear constraints, which also takes conditions and operations into account that are not affine.
 
 mod affine;
+mod constraints;
 mod example;
 mod obstacle;
 mod solve;
-mod terms;
 mod value_graph;
 
-pub use affine::{AffineForm, MAX_VARS, Space, Var, VarKind};
+pub use affine::{AffineForm, MAX_VARS, Var, VarKind, VarSpace};
+pub use constraints::{
+    Bound, Condition, ConditionalAccess, Index, LoopContext, difference, is_bounded, never_happens,
+    range_of, refuted_between, refuted_in_loop,
+};
 pub use example::{Collision, Position, collision, common_element};
 pub use obstacle::{Obstacle, obstacle};
 pub use solve::MAX_WORK;
-pub use terms::{
-    Bound, Guard, GuardedIndex, Index, LoopContext, difference, is_bounded, never_happens,
-    range_of, refuted_between, refuted_in_loop,
-};
 pub use value_graph::{
-    AffineForms, Counter, GraphBuilder, IntType, NodeId, Stored, TensorRead, TicketSource,
-    Uniformity, ValueGraph, ValueNode,
+    AffineForms, Counter, IntType, NodeId, Stored, TensorRead, TicketSource, Uniformity,
+    ValueGraph, ValueGraphBuilder, ValueNode,
 };
 
 pub(crate) use value_graph::{exact_range, int_range};
@@ -47,7 +47,7 @@ pub(crate) use value_graph::{exact_range, int_range};
 const MODULUS: i128 = 1 << 64;
 
 /// The result of comparing two accesses in one dimension.
-enum Comparison {
+enum DimComparison {
     /// They never touch the same element.
     Disjoint,
     /// They touch the same element only if further loop variables are equal.
@@ -70,8 +70,8 @@ struct Difference {
 ///
 /// # Examples
 /// ```
-/// use quadrants_ir::races::{AffineForm, Space, Var, VarKind, disjoint_in_loop};
-/// let mut space = Space::new();
+/// use quadrants_ir::races::{AffineForm, VarSpace, Var, VarKind, disjoint_in_loop};
+/// let mut space = VarSpace::new();
 /// let i = space.push(Var::new(VarKind::Parallel, 0, 99)).unwrap();
 /// let i = AffineForm::var(i);
 /// let next = i.add(AffineForm::constant(1)).unwrap();
@@ -79,16 +79,20 @@ struct Difference {
 /// assert!(!disjoint_in_loop(&space, &[Some(i)], &[Some(next)]));
 /// ```
 #[must_use]
-pub fn disjoint_in_loop(space: &Space, a: &[Option<AffineForm>], b: &[Option<AffineForm>]) -> bool {
+pub fn disjoint_in_loop(
+    space: &VarSpace,
+    a: &[Option<AffineForm>],
+    b: &[Option<AffineForm>],
+) -> bool {
     let mut undecided = space.differing();
     while undecided != 0 {
         let mut narrowed = false;
         for (a, b) in a.iter().zip(b) {
             let (Some(a), Some(b)) = (a, b) else { continue };
             match compare(space, &space.expand(*a), &space.expand(*b), &mut undecided) {
-                Some(Comparison::Disjoint) => return true,
-                Some(Comparison::Narrowed) => narrowed = true,
-                Some(Comparison::Unknown) | None => {}
+                Some(DimComparison::Disjoint) => return true,
+                Some(DimComparison::Narrowed) => narrowed = true,
+                Some(DimComparison::Unknown) | None => {}
             }
         }
         if !narrowed {
@@ -102,9 +106,9 @@ pub fn disjoint_in_loop(space: &Space, a: &[Option<AffineForm>], b: &[Option<Aff
 /// they run.
 #[must_use]
 pub fn disjoint(
-    space_a: &Space,
+    space_a: &VarSpace,
     a: &[Option<AffineForm>],
-    space_b: &Space,
+    space_b: &VarSpace,
     b: &[Option<AffineForm>],
 ) -> bool {
     let forms_disjoint = |a: AffineForm, b: AffineForm| {
@@ -125,11 +129,11 @@ pub fn disjoint(
 
 /// Compares one dimension, and removes the variables that it proves equal from `undecided`. None on overflow.
 fn compare(
-    space: &Space,
+    space: &VarSpace,
     a: &AffineForm,
     b: &AffineForm,
     undecided: &mut u32,
-) -> Option<Comparison> {
+) -> Option<DimComparison> {
     let mut difference = Difference::new(a.constant_term(), b.constant_term())?;
     let mut varying = [(0i128, 0i128, 0usize); MAX_VARS];
     let mut count = 0;
@@ -137,7 +141,7 @@ fn compare(
         let (p, q) = (a.coef(at), b.coef(at));
         match var.kind {
             VarKind::Fixed if p == q => {}
-            VarKind::Fixed => return Some(Comparison::Unknown),
+            VarKind::Fixed => return Some(DimComparison::Unknown),
             VarKind::Parallel if *undecided & (1 << at) == 0 => {
                 difference.add(p.checked_sub(q)?, var)?;
             }
@@ -163,20 +167,20 @@ fn compare(
     }
     let mut reach = varying.iter().try_fold(0i128, |sum, (_, most, _)| sum.checked_add(*most))?;
     if difference.is_never_zero(reach)? {
-        return Some(Comparison::Disjoint);
+        return Some(DimComparison::Disjoint);
     }
     if difference.length(reach)? >= MODULUS {
-        return Some(Comparison::Unknown);
+        return Some(DimComparison::Unknown);
     }
     let still = difference.lo.checked_abs()?.max(difference.hi.checked_abs()?);
-    let mut comparison = Comparison::Unknown;
+    let mut comparison = DimComparison::Unknown;
     for &(size, most, at) in varying.iter().rev() {
         reach -= most;
         if size <= reach.checked_add(still)? {
             break;
         }
         *undecided &= !(1 << at);
-        comparison = Comparison::Narrowed;
+        comparison = DimComparison::Narrowed;
     }
     // The smallest terms as a group, if all other terms are multiples of more than the group's maximum.
     let mut reach = varying.iter().map(|(_, most, _)| most).sum::<i128>();
@@ -188,7 +192,7 @@ fn compare(
                     break;
                 }
                 *undecided &= !(1 << at);
-                comparison = Comparison::Narrowed;
+                comparison = DimComparison::Narrowed;
             }
             break;
         }

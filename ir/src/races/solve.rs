@@ -1,7 +1,7 @@
 //! A refutation procedure for systems of linear constraints over bounded integer variables.
 //!
-//! [`System::is_refuted`] returns `true` only if no assignment of integers satisfies the system. It may fail to refute
-//! an unsatisfiable system: the procedure is incomplete, and its work is limited.
+//! [`LinearSystem::is_refuted`] returns `true` only if no assignment of integers satisfies the system. It may fail to
+//! refute an unsatisfiable system: the procedure is incomplete, and its work is limited.
 //!
 //! Equations are eliminated exactly, as in the Omega test (Pugh, *The Omega test: a fast and practical integer
 //! programming algorithm for dependence analysis*, 1991). Inequalities are eliminated by the method of Fourier and
@@ -27,41 +27,41 @@ const STEP: i128 = 2;
 const ROUNDS: usize = 6;
 
 /// A variable of a system.
-pub(super) type Unknown = u32;
+pub(super) type SystemVar = u32;
 
 /// A linear combination of variables plus a constant. Terms are sorted by variable and have no zero coefficients.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub(super) struct Linear {
-    terms: SmallVec<[(Unknown, i128); 4]>,
+pub(super) struct LinearExpr {
+    terms: SmallVec<[(SystemVar, i128); 4]>,
     constant: i128,
 }
 
 /// A constraint.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Formula {
+pub(super) enum Constraint {
     /// The value is at least zero.
-    NonNegative(Linear),
+    NonNegative(LinearExpr),
     /// The value is zero.
-    Zero(Linear),
+    Zero(LinearExpr),
     /// All hold.
-    All(Vec<Formula>),
+    All(Vec<Constraint>),
     /// At least one holds.
-    Any(Vec<Formula>),
+    Any(Vec<Constraint>),
 }
 
 /// Variables with bounds, and constraints that all hold.
 #[derive(Clone, Debug, Default)]
-pub(super) struct System {
+pub(super) struct LinearSystem {
     bounds: Vec<(i128, i128)>,
-    facts: Vec<Formula>,
+    facts: Vec<Constraint>,
 }
 
-impl Linear {
+impl LinearExpr {
     pub(super) fn constant(constant: i128) -> Self {
         Self { terms: SmallVec::new(), constant }
     }
 
-    pub(super) fn var(var: Unknown) -> Self {
+    pub(super) fn var(var: SystemVar) -> Self {
         Self { terms: SmallVec::from_slice(&[(var, 1)]), constant: 0 }
     }
 
@@ -70,7 +70,7 @@ impl Linear {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    pub(super) fn terms(&self) -> &[(Unknown, i128)] {
+    pub(super) fn terms(&self) -> &[(SystemVar, i128)] {
         &self.terms
     }
 
@@ -117,7 +117,7 @@ impl Linear {
         Self::constant(0).plus(by, self)
     }
 
-    fn coefficient(&self, var: Unknown) -> i128 {
+    fn coefficient(&self, var: SystemVar) -> i128 {
         self.terms.iter().find(|term| term.0 == var).map_or(0, |term| term.1)
     }
 
@@ -133,7 +133,7 @@ impl Linear {
     }
 
     /// The value with `var` replaced by `by`.
-    fn substitute(&self, var: Unknown, by: &Self) -> Option<Self> {
+    fn substitute(&self, var: SystemVar, by: &Self) -> Option<Self> {
         match self.coefficient(var) {
             0 => Some(self.clone()),
             coef => self.plus(-coef, &Self::var(var))?.plus(coef, by),
@@ -141,46 +141,46 @@ impl Linear {
     }
 }
 
-impl Formula {
+impl Constraint {
     /// `a <= b`
-    pub(super) fn at_most(a: &Linear, b: &Linear) -> Option<Self> {
+    pub(super) fn at_most(a: &LinearExpr, b: &LinearExpr) -> Option<Self> {
         Some(Self::NonNegative(b.sub(a)?))
     }
 
     /// `a < b`
-    pub(super) fn less(a: &Linear, b: &Linear) -> Option<Self> {
+    pub(super) fn less(a: &LinearExpr, b: &LinearExpr) -> Option<Self> {
         Some(Self::NonNegative(b.sub(a)?.add_constant(-1)?))
     }
 
     /// `a == b`
-    pub(super) fn equal(a: &Linear, b: &Linear) -> Option<Self> {
+    pub(super) fn equal(a: &LinearExpr, b: &LinearExpr) -> Option<Self> {
         Some(Self::Zero(a.sub(b)?))
     }
 
     /// `a != b`
-    pub(super) fn differ(a: &Linear, b: &Linear) -> Option<Self> {
+    pub(super) fn differ(a: &LinearExpr, b: &LinearExpr) -> Option<Self> {
         Some(Self::Any(vec![Self::less(a, b)?, Self::less(b, a)?]))
     }
 }
 
-impl System {
+impl LinearSystem {
     /// Adds a variable with values from `lo` to `hi`.
-    pub(super) fn variable(&mut self, lo: i128, hi: i128) -> Unknown {
+    pub(super) fn variable(&mut self, lo: i128, hi: i128) -> SystemVar {
         self.bounds.push((lo, hi));
-        (self.bounds.len() - 1) as Unknown
+        (self.bounds.len() - 1) as SystemVar
     }
 
-    pub(super) fn bounds(&self, var: Unknown) -> (i128, i128) {
+    pub(super) fn bounds(&self, var: SystemVar) -> (i128, i128) {
         self.bounds[var as usize]
     }
 
     /// Adds a constraint. None, which an overflow gives, adds nothing.
-    pub(super) fn add(&mut self, fact: impl Into<Option<Formula>>) {
+    pub(super) fn add(&mut self, fact: impl Into<Option<Constraint>>) {
         self.facts.extend(fact.into());
     }
 
     /// The smallest and the largest value by the variables' bounds; none on overflow.
-    pub(super) fn range(&self, value: &Linear) -> Option<(i128, i128)> {
+    pub(super) fn range(&self, value: &LinearExpr) -> Option<(i128, i128)> {
         range(&self.bounds, value)
     }
 
@@ -208,16 +208,16 @@ struct Refuted;
 struct ConstraintStore {
     bounds: Vec<(i128, i128)>,
     /// Values that are at least zero.
-    rows: Vec<Linear>,
+    rows: Vec<LinearExpr>,
     /// Variables that an equation eliminated, and their values.
-    replaced: Vec<(Unknown, Linear)>,
+    replaced: Vec<(SystemVar, LinearExpr)>,
     /// Disjunctions that are not decided yet.
-    cases: Vec<Vec<Formula>>,
+    cases: Vec<Vec<Constraint>>,
 }
 
 impl ConstraintStore {
     /// Whether the store with these facts is contradictory.
-    fn refute(mut self, facts: Vec<Formula>, work: &mut usize) -> bool {
+    fn refute(mut self, facts: Vec<Constraint>, work: &mut usize) -> bool {
         match self.assume(facts, work) {
             Err(Refuted) => return true,
             Ok(()) if *work == 0 => return false,
@@ -245,7 +245,7 @@ impl ConstraintStore {
 
     /// The values of a variable with a coefficient of at least [`STEP`], such as a quotient, if there are few:
     /// elimination does not see that it is an integer.
-    fn few_values(&self) -> Vec<Formula> {
+    fn few_values(&self) -> Vec<Constraint> {
         let mut terms = self.rows.iter().flat_map(|row| &row.terms);
         let found = terms.find(|(var, coef)| {
             let (lo, hi) = self.bounds[*var as usize];
@@ -253,25 +253,25 @@ impl ConstraintStore {
         });
         let Some(&(var, _)) = found else { return Vec::new() };
         let (lo, hi) = self.bounds[var as usize];
-        let is = |value: i128| Linear::var(var).add_constant(-value).map(Formula::Zero);
+        let is = |value: i128| LinearExpr::var(var).add_constant(-value).map(Constraint::Zero);
         (lo..=hi).map(is).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Adds facts and draws simple conclusions.
-    fn assume(&mut self, facts: Vec<Formula>, work: &mut usize) -> Result<(), Refuted> {
+    fn assume(&mut self, facts: Vec<Constraint>, work: &mut usize) -> Result<(), Refuted> {
         let mut facts = facts;
         loop {
             while let Some(fact) = facts.pop() {
                 *work = work.saturating_sub(1);
                 match fact {
-                    Formula::All(all) => facts.extend(all),
-                    Formula::Any(cases) => self.cases.push(cases),
-                    Formula::NonNegative(value) => {
+                    Constraint::All(all) => facts.extend(all),
+                    Constraint::Any(cases) => self.cases.push(cases),
+                    Constraint::NonNegative(value) => {
                         if let Some(value) = self.resolve(&value) {
                             self.row(value)?;
                         }
                     }
-                    Formula::Zero(value) => {
+                    Constraint::Zero(value) => {
                         if let Some(value) = self.resolve(&value) {
                             self.equation(value, work)?;
                         }
@@ -303,20 +303,22 @@ impl ConstraintStore {
     }
 
     /// Whether bounds alone do not exclude the formula.
-    fn is_possible(&self, formula: &Formula) -> bool {
+    fn is_possible(&self, formula: &Constraint) -> bool {
         let range = |value| self.resolve(value).and_then(|value| range(&self.bounds, &value));
         match formula {
-            Formula::NonNegative(value) => range(value).is_none_or(|range| range.1 >= 0),
-            Formula::Zero(value) => range(value).is_none_or(|range| range.0 <= 0 && range.1 >= 0),
-            Formula::All(all) => all.iter().all(|each| self.is_possible(each)),
-            Formula::Any(any) => any.iter().any(|each| self.is_possible(each)),
+            Constraint::NonNegative(value) => range(value).is_none_or(|range| range.1 >= 0),
+            Constraint::Zero(value) => {
+                range(value).is_none_or(|range| range.0 <= 0 && range.1 >= 0)
+            }
+            Constraint::All(all) => all.iter().all(|each| self.is_possible(each)),
+            Constraint::Any(any) => any.iter().any(|each| self.is_possible(each)),
         }
     }
 
     /// The value without eliminated variables.
-    fn resolve(&self, value: &Linear) -> Option<Linear> {
+    fn resolve(&self, value: &LinearExpr) -> Option<LinearExpr> {
         let mut value = value.clone();
-        let replaced = |value: &Linear| {
+        let replaced = |value: &LinearExpr| {
             let mut terms = value.terms.iter();
             terms.find_map(|term| self.replaced.iter().find(|(var, _)| *var == term.0))
         };
@@ -327,7 +329,7 @@ impl ConstraintStore {
     }
 
     /// Adds `value >= 0`.
-    fn row(&mut self, value: Linear) -> Result<(), Refuted> {
+    fn row(&mut self, value: LinearExpr) -> Result<(), Refuted> {
         let row = rounded(value);
         match row.terms.as_slice() {
             [] if row.constant < 0 => Err(Refuted),
@@ -350,7 +352,7 @@ impl ConstraintStore {
     }
 
     /// Adds `value == 0` by eliminating a variable.
-    fn equation(&mut self, mut value: Linear, work: &mut usize) -> Result<(), Refuted> {
+    fn equation(&mut self, mut value: LinearExpr, work: &mut usize) -> Result<(), Refuted> {
         loop {
             *work = work.saturating_sub(1);
             let divisor = value.divisor();
@@ -370,7 +372,8 @@ impl ConstraintStore {
                 };
             }
             if let Some(&(var, coef)) = value.terms.iter().find(|term| term.1.abs() == 1) {
-                let by = value.plus(-coef, &Linear::var(var)).and_then(|rest| rest.scale(-coef));
+                let by =
+                    value.plus(-coef, &LinearExpr::var(var)).and_then(|rest| rest.scale(-coef));
                 return by.map_or(Ok(()), |by| self.replace(var, by));
             }
             let Some(&(least, coef)) = value.terms.iter().min_by_key(|term| term.1.abs()) else {
@@ -381,12 +384,12 @@ impl ConstraintStore {
             }
             // Pugh's step: a new variable makes the coefficient of `least` a unit modulo `modulus`.
             let modulus = coef.abs() + 1;
-            let sigma = self.bounds.len() as Unknown;
+            let sigma = self.bounds.len() as SystemVar;
             let balanced = |a: i128| {
                 let low = a.rem_euclid(modulus);
                 if 2 * low >= modulus { low - modulus } else { low }
             };
-            let mut by = Linear::constant(balanced(value.constant));
+            let mut by = LinearExpr::constant(balanced(value.constant));
             by.terms = value.terms.iter().map(|term| (term.0, balanced(term.1))).collect();
             by.terms.retain(|term| term.1 != 0);
             let unit = by.coefficient(least);
@@ -395,8 +398,8 @@ impl ConstraintStore {
             let Some((lo, hi)) = range(&self.bounds, &by) else { return Ok(()) };
             self.bounds.push((lo.div_euclid(modulus), hi.div_euclid(modulus)));
             let solved = by
-                .plus(-unit, &Linear::var(least))
-                .and_then(|rest| rest.plus(-modulus, &Linear::var(sigma)))
+                .plus(-unit, &LinearExpr::var(least))
+                .and_then(|rest| rest.plus(-modulus, &LinearExpr::var(sigma)))
                 .and_then(|rest| rest.scale(-unit));
             let Some(solved) = solved else { return Ok(()) };
             let next = value.substitute(least, &solved);
@@ -409,13 +412,14 @@ impl ConstraintStore {
     /// Splits `m * a + b == 0` with `-m < b < m` into `a == 0` and `b == 0`: the digits of an index such as
     /// `row * m + column`. If another multiple of `m` is the only one that `b` can be, it is split off. None if no such
     /// `m` exists, or several multiples are possible.
-    fn digits(&self, value: &Linear) -> Option<[Linear; 2]> {
+    fn digits(&self, value: &LinearExpr) -> Option<[LinearExpr; 2]> {
         let mut sizes: SmallVec<[i128; 4]> =
             value.terms.iter().map(|term| term.1.abs()).filter(|size| *size > 1).collect();
         sizes.sort_unstable();
         sizes.dedup();
         sizes.into_iter().find_map(|size| {
-            let (mut multiple, mut rest) = (Linear::default(), Linear::constant(value.constant));
+            let (mut multiple, mut rest) =
+                (LinearExpr::default(), LinearExpr::constant(value.constant));
             for &(var, coef) in &value.terms {
                 match coef % size {
                     0 => multiple.terms.push((var, coef / size)),
@@ -434,7 +438,7 @@ impl ConstraintStore {
     }
 
     /// Replaces a variable by an equal value in all rows. Its bounds become rows.
-    fn replace(&mut self, var: Unknown, by: Linear) -> Result<(), Refuted> {
+    fn replace(&mut self, var: SystemVar, by: LinearExpr) -> Result<(), Refuted> {
         let (lo, hi) = self.bounds[var as usize];
         let rows = std::mem::take(&mut self.rows);
         for row in rows {
@@ -442,7 +446,7 @@ impl ConstraintStore {
                 self.row(row)?;
             }
         }
-        let bounds = [by.add_constant(-lo), Linear::constant(hi).sub(&by)];
+        let bounds = [by.add_constant(-lo), LinearExpr::constant(hi).sub(&by)];
         self.replaced.push((var, by));
         bounds.into_iter().flatten().try_for_each(|row| self.row(row))
     }
@@ -489,8 +493,8 @@ impl ConstraintStore {
     /// Eliminates all variables; whether that gives a contradiction.
     fn rows_are_contradictory(&self, work: &mut usize) -> bool {
         // One row per combination of coefficients, that with the smallest constant.
-        let mut rows: Vec<Linear> = Vec::new();
-        let add = |rows: &mut Vec<Linear>, row: Linear| {
+        let mut rows: Vec<LinearExpr> = Vec::new();
+        let add = |rows: &mut Vec<LinearExpr>, row: LinearExpr| {
             let row = rounded(row);
             if row.terms.is_empty() {
                 return row.constant < 0;
@@ -505,7 +509,7 @@ impl ConstraintStore {
             }
             false
         };
-        let mut vars: Vec<Unknown> = Vec::new();
+        let mut vars: Vec<SystemVar> = Vec::new();
         for row in &self.rows {
             vars.extend(row.terms.iter().map(|term| term.0));
             if add(&mut rows, row.clone()) {
@@ -516,9 +520,10 @@ impl ConstraintStore {
         vars.dedup();
         for var in &vars {
             let (lo, hi) = self.bounds[*var as usize];
-            for row in
-                [Linear::var(*var).add_constant(-lo), Linear::constant(hi).sub(&Linear::var(*var))]
-            {
+            for row in [
+                LinearExpr::var(*var).add_constant(-lo),
+                LinearExpr::constant(hi).sub(&LinearExpr::var(*var)),
+            ] {
                 if row.is_some_and(|row| add(&mut rows, row)) {
                     return true;
                 }
@@ -526,7 +531,7 @@ impl ConstraintStore {
         }
         while !vars.is_empty() {
             // Eliminates the variable that adds the fewest rows.
-            let cost = |var: Unknown| {
+            let cost = |var: SystemVar| {
                 let (mut lower, mut upper) = (0usize, 0usize);
                 for row in &rows {
                     match row.coefficient(var) {
@@ -568,7 +573,7 @@ impl ConstraintStore {
     }
 }
 
-fn range(bounds: &[(i128, i128)], value: &Linear) -> Option<(i128, i128)> {
+fn range(bounds: &[(i128, i128)], value: &LinearExpr) -> Option<(i128, i128)> {
     let (mut lo, mut hi) = (value.constant, value.constant);
     for &(var, coef) in &value.terms {
         let bounds = bounds[var as usize];
@@ -585,7 +590,7 @@ fn limited(value: i128) -> Option<i128> {
 }
 
 /// The inequality `value >= 0` divided by the divisor of its coefficients.
-fn rounded(mut value: Linear) -> Linear {
+fn rounded(mut value: LinearExpr) -> LinearExpr {
     let divisor = value.divisor();
     if divisor > 1 {
         value.terms.iter_mut().for_each(|term| term.1 /= divisor);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use super::{AffineForm, Space, Var, VarKind};
+use super::{AffineForm, Var, VarKind, VarSpace};
 use crate::{BinaryOp, Const, DivRemOp, MathFn, ScalarType, UnaryOp};
 
 /// The number of a node in its graph.
@@ -246,7 +246,7 @@ impl ValueGraph {
 
 /// A graph in construction. Equal operations are one node.
 #[derive(Debug, Default)]
-pub struct GraphBuilder {
+pub struct ValueGraphBuilder {
     /// The graph so far.
     pub graph: ValueGraph,
     /// The number of parallel variables that are the same for all threads of a block.
@@ -257,7 +257,7 @@ pub struct GraphBuilder {
     constants: AffineForms,
 }
 
-impl GraphBuilder {
+impl ValueGraphBuilder {
     /// Adds a node, or finds an equal one.
     pub fn push(&mut self, node: ValueNode) -> NodeId {
         let is_unique = matches!(node, ValueNode::Unknown { .. } | ValueNode::Inner { .. });
@@ -283,7 +283,7 @@ impl GraphBuilder {
                 && !matches!(node, ValueNode::Inner { .. })
                 && operands.iter().all(|id| self.constants[*id as usize].is_some());
         let constant = is_constant
-            .then(|| node.evaluate(&[], &mut Space::new(), &self.constants))
+            .then(|| node.evaluate(&[], &mut VarSpace::new(), &self.constants))
             .flatten()
             .filter(|form| form.value().is_some());
         self.constants.push(constant);
@@ -391,7 +391,7 @@ impl ValueNode {
     pub fn evaluate(
         self,
         args: &[u64],
-        space: &mut Space,
+        space: &mut VarSpace,
         values: &AffineForms,
     ) -> Option<AffineForm> {
         let get = |id: NodeId| values[id as usize];
@@ -492,7 +492,11 @@ pub(crate) fn int_range(ty: IntType) -> (i128, i128) {
 }
 
 /// The range of a form whose value is exact, not only correct modulo the type's size.
-pub(crate) fn exact_range(space: &Space, form: &AffineForm, ty: IntType) -> Option<(i128, i128)> {
+pub(crate) fn exact_range(
+    space: &VarSpace,
+    form: &AffineForm,
+    ty: IntType,
+) -> Option<(i128, i128)> {
     let range = space.range(form)?;
     let all = int_range(ty);
     (ty.is_none() || range.0 >= all.0 && range.1 <= all.1).then_some(range)
@@ -510,7 +514,7 @@ fn binary(
     ty: IntType,
     a: AffineForm,
     b: AffineForm,
-    space: &Space,
+    space: &VarSpace,
 ) -> Option<AffineForm> {
     let truth = |surely: bool, never: bool| {
         if surely || never { Some(AffineForm::constant(i128::from(surely))) } else { None }

@@ -104,7 +104,7 @@ impl<'k> Exprs<'k> {
         let ty = self.new[lhs].ty;
         let zero = |id| self.constant(id).is_some_and(|constant| constant.bits() == 0);
         match op {
-            _ if !ty.is_int() || ty.is_signed_int() => None,
+            _ if !ty.is_int() || ty.is_wide_signed_int() => None,
             BinaryOp::Lt if zero(rhs) => Some(Const::from_bits(ScalarType::Bool, 0)),
             BinaryOp::Ge if zero(rhs) => Some(Const::from_bits(ScalarType::Bool, 1)),
             BinaryOp::Gt if zero(lhs) => Some(Const::from_bits(ScalarType::Bool, 0)),

@@ -130,7 +130,7 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
         ExprKind::Unary { op, value } => {
             expect_type(ty, type_of(*value))?;
             match op {
-                UnaryOp::Neg => require_supported(ty.is_float() || ty.is_signed_int(), ty),
+                UnaryOp::Neg => require_supported(ty.is_float() || ty.is_wide_signed_int(), ty),
                 UnaryOp::CountOnes
                 | UnaryOp::LeadingZeros
                 | UnaryOp::TrailingZeros
@@ -147,7 +147,7 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
                 expect_type(if power { ScalarType::I32 } else { ty }, type_of(*arg))?;
             }
             match function {
-                MathFn::Abs => require_supported(ty.is_float() || ty.is_signed_int(), ty),
+                MathFn::Abs => require_supported(ty.is_float() || ty.is_wide_signed_int(), ty),
                 MathFn::Min | MathFn::Max => require_supported(ty.is_int() || ty.is_float(), ty),
                 _ => require_supported(ty.is_float(), ty),
             }

@@ -8,7 +8,7 @@ mod guards;
 mod image;
 mod launch_analysis;
 mod race_bits;
-mod race_terms;
+mod race_constraints;
 mod races;
 mod random;
 mod schedule;

@@ -6,8 +6,8 @@ use std::cell::Cell;
 use quadrants_ir::{
     BinaryOp, DivRemOp, ScalarType, UnaryOp,
     races::{
-        GraphBuilder, GuardedIndex, LoopContext, MAX_WORK, NodeId, Space, ValueGraph, ValueNode,
-        Var, VarKind, refuted_in_loop,
+        ConditionalAccess, LoopContext, MAX_WORK, NodeId, ValueGraph, ValueGraphBuilder, ValueNode,
+        Var, VarKind, VarSpace, refuted_in_loop,
     },
 };
 use quadrants_samples::generate::Rng;
@@ -76,14 +76,14 @@ fn binary(op: BinaryOp, ty: ScalarType, a: i128, b: i128) -> i128 {
 }
 
 struct Formula {
-    builder: GraphBuilder,
+    builder: ValueGraphBuilder,
     dims: Vec<(i128, i128)>,
     values: Vec<(NodeId, ScalarType)>,
 }
 
 impl Formula {
     fn draw(random: &mut Rng) -> Self {
-        let mut this = Self { builder: GraphBuilder::default(), dims: vec![], values: vec![] };
+        let mut this = Self { builder: ValueGraphBuilder::default(), dims: vec![], values: vec![] };
         this.builder.graph.index_type = Some(ScalarType::U64);
         for dim in 0..1 + random.below(2) as usize {
             let ty = TYPES[random.below(TYPES.len() as u64) as usize];
@@ -170,7 +170,7 @@ fn indices_that_bits_keep_apart_do_not_collide() {
                 formula.cast(value, ScalarType::U64)
             })
             .collect();
-        let mut space = Space::new();
+        let mut space = VarSpace::new();
         let mut iterations = vec![Vec::new()];
         for (first, last) in &formula.dims {
             space.push(Var::new(VarKind::Parallel, *first, *last));
@@ -188,7 +188,7 @@ fn indices_that_bits_keep_apart_do_not_collide() {
             is_counter: &|_| false,
             budget: &budget,
         };
-        let access = GuardedIndex { index: &index, extents: &[], guards: &[] };
+        let access = ConditionalAccess { index: &index, extents: &[], conditions: &[] };
         let is_refuted = refuted_in_loop(context, access, access);
         let of = |dims: &Vec<i128>| {
             let values = values(graph, dims);

@@ -1,6 +1,6 @@
 //! The disjointness test against an enumeration of all iterations of small loops.
 
-use quadrants_ir::races::{AffineForm, Space, Var, VarKind, disjoint, disjoint_in_loop};
+use quadrants_ir::races::{AffineForm, Var, VarKind, VarSpace, disjoint, disjoint_in_loop};
 
 use quadrants_samples::generate::Rng;
 
@@ -33,8 +33,8 @@ impl Small {
         (coefs.collect(), i128::from(random.below(7)))
     }
 
-    fn space(&self) -> Space {
-        let mut space = Space::new();
+    fn space(&self) -> VarSpace {
+        let mut space = VarSpace::new();
         for (kind, ranges) in [(VarKind::Parallel, &self.parallel), (VarKind::Inner, &self.inner)] {
             for (first, last) in ranges {
                 space.push(Var::new(kind, *first, *last)).unwrap();
@@ -127,7 +127,7 @@ fn disjoint_accesses_of_concurrent_blocks_never_touch_the_same_element() {
 #[test]
 fn quotients_and_remainders_split_a_variable() {
     let loop_of = |count: i128| {
-        let mut space = Space::new();
+        let mut space = VarSpace::new();
         let i = space.push(Var::new(VarKind::Parallel, 0, count - 1)).unwrap();
         (space, AffineForm::var(i))
     };
@@ -161,7 +161,7 @@ fn quotients_and_remainders_split_a_variable() {
 
 #[test]
 fn disjointness_accounts_for_indices_modulo_2_64() {
-    let mut space = Space::new();
+    let mut space = VarSpace::new();
     let i = space.push(Var::new(VarKind::Parallel, 0, (1 << 63) + 1)).unwrap();
     let i = AffineForm::var(i);
     assert!(disjoint_in_loop(&space, &[Some(i)], &[Some(i)]));
@@ -176,7 +176,7 @@ fn disjointness_accounts_for_indices_modulo_2_64() {
 
 #[test]
 fn a_fixed_variable_is_equal_within_a_loop_but_not_across_loops() {
-    let mut space = Space::new();
+    let mut space = VarSpace::new();
     let i = AffineForm::var(space.push(Var::new(VarKind::Parallel, 0, 9)).unwrap());
     let k = AffineForm::var(space.push(Var::new(VarKind::Fixed, 0, (1 << 64) - 1)).unwrap());
     let shifted = i.add(k);
@@ -189,7 +189,7 @@ fn a_fixed_variable_is_equal_within_a_loop_but_not_across_loops() {
 fn a_sum_below_the_divisor_of_all_other_terms_is_zero() {
     // `y[[left + h, top + l]]`, where `left` is any multiple of 16 in any iteration.
     let turned = |rows: i128| {
-        let mut space = Space::new();
+        let mut space = VarSpace::new();
         let mut var = |kind, last| {
             AffineForm::var(space.push(Var::new(kind, 0, last)).expect("there is room"))
         };

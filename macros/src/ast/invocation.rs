@@ -2,7 +2,7 @@
 //! these or to simpler syntax before ([`desugar`](crate::desugar)).
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quadrants_frontend::syntax::{ASSERT_VALUES, Argument, Format, FormatPiece, Notation};
+use quadrants_frontend::syntax::{ASSERT_VALUES, Format, FormatArgument, FormatPiece, Notation};
 use quote::{ToTokens, quote};
 use syn::{
     Expr, LitStr, Macro, Token,
@@ -17,18 +17,18 @@ const MOST_ARGUMENTS: usize = 24;
 /// A call of a macro that kernels can call.
 #[allow(clippy::large_enum_variant)] // never stored
 pub(crate) enum Invocation {
-    Assert(Assert),
-    Print(Text),
+    Assert(AssertCall),
+    Print(FormatText),
 }
 
 /// The arguments of an assertion.
-pub(crate) struct Assert {
-    pub(crate) checks: Checks,
-    pub(crate) message: Option<Text>,
+pub(crate) struct AssertCall {
+    pub(crate) checks: AssertCheck,
+    pub(crate) message: Option<FormatText>,
 }
 
 /// What an assertion checks.
-pub(crate) enum Checks {
+pub(crate) enum AssertCheck {
     /// The condition of `assert!`.
     Condition(Expr),
     /// The operands of `assert_eq!`, if they must be equal, or of `assert_ne!`.
@@ -36,7 +36,7 @@ pub(crate) enum Checks {
 }
 
 /// A text with arguments, in order: those that the text names follow the others.
-pub(crate) struct Text {
+pub(crate) struct FormatText {
     pub(crate) format: Format,
     pub(crate) args: Vec<Expr>,
     /// The text with the positions of the arguments.
@@ -45,7 +45,7 @@ pub(crate) struct Text {
 
 /// What the type of a value must be, such as that of an argument of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expected {
+pub(crate) enum ExpectedType {
     Any,
     /// A type that texts write by `{}`.
     Printed,
@@ -69,16 +69,17 @@ impl Invocation {
     /// The call of a macro; none if kernels have no such macro.
     pub(crate) fn of(call: &Macro) -> Option<Result<Self>> {
         let name = call.path.get_ident()?.to_string();
-        let assert = |parse: fn(ParseStream<'_>) -> Result<Checks>| {
-            let parse = |input: ParseStream<'_>| Assert::parse(input, &name, parse);
+        let assert = |parse: fn(ParseStream<'_>) -> Result<AssertCheck>| {
+            let parse = |input: ParseStream<'_>| AssertCall::parse(input, &name, parse);
             Some(call.parse_body_with(parse).map(Self::Assert))
         };
         match name.as_str() {
-            "assert" => assert(|input| Ok(Checks::Condition(input.parse()?))),
-            "assert_eq" => assert(|input| Checks::comparison(true, input)),
-            "assert_ne" => assert(|input| Checks::comparison(false, input)),
+            "assert" => assert(|input| Ok(AssertCheck::Condition(input.parse()?))),
+            "assert_eq" => assert(|input| AssertCheck::comparison(true, input)),
+            "assert_ne" => assert(|input| AssertCheck::comparison(false, input)),
             "println" => {
-                let parse = |input: ParseStream<'_>| Text::parse(input, &name, MOST_ARGUMENTS);
+                let parse =
+                    |input: ParseStream<'_>| FormatText::parse(input, &name, MOST_ARGUMENTS);
                 Some(call.parse_body_with(parse).map(Self::Print))
             }
             _ => None,
@@ -88,7 +89,7 @@ impl Invocation {
     /// The expressions that it evaluates.
     pub(crate) fn exprs(&self) -> Vec<&Expr> {
         match self {
-            Self::Assert(Assert { checks, message }) => {
+            Self::Assert(AssertCall { checks, message }) => {
                 checks.exprs().iter().chain(message.iter().flat_map(|text| &text.args)).collect()
             }
             Self::Print(print) => print.args.iter().collect(),
@@ -98,8 +99,8 @@ impl Invocation {
     /// The arguments as tokens.
     pub(crate) fn tokens(&self) -> TokenStream {
         match self {
-            Self::Assert(Assert { checks, message }) => {
-                let (checked, message) = (checks.exprs(), message.iter().map(Text::tokens));
+            Self::Assert(AssertCall { checks, message }) => {
+                let (checked, message) = (checks.exprs(), message.iter().map(FormatText::tokens));
                 quote!(#(#checked),* #(, #message)*)
             }
             Self::Print(print) => print.tokens(),
@@ -111,19 +112,19 @@ impl Invocation {
     pub(crate) fn rewrite(call: &mut Macro, mut rewrite: impl FnMut(&mut Expr)) {
         let Some(Ok(mut this)) = Self::of(call) else { return };
         match &mut this {
-            Self::Assert(Assert { checks, message }) => {
+            Self::Assert(AssertCall { checks, message }) => {
                 let default = match checks {
-                    Checks::Condition(cond) => Some((text_of(cond), printed(cond))),
-                    Checks::Comparison { .. } => None,
+                    AssertCheck::Condition(cond) => Some((text_of(cond), printed(cond))),
+                    AssertCheck::Comparison { .. } => None,
                 };
                 checks.exprs_mut().iter_mut().for_each(&mut rewrite);
-                if let (Some((text, before)), Checks::Condition(cond), None) =
+                if let (Some((text, before)), AssertCheck::Condition(cond), None) =
                     (default, &*checks, &message)
                 {
                     if printed(cond) == before {
                         return;
                     }
-                    *message = Some(Text::literal(&text));
+                    *message = Some(FormatText::literal(&text));
                 }
                 message.iter_mut().flat_map(|text| &mut text.args).for_each(rewrite);
             }
@@ -137,7 +138,7 @@ fn printed(expr: &Expr) -> String {
     expr.to_token_stream().to_string()
 }
 
-impl Checks {
+impl AssertCheck {
     fn comparison(equal: bool, input: ParseStream<'_>) -> Result<Self> {
         let left = input.parse()?;
         input.parse::<Token![,]>()?;
@@ -159,11 +160,11 @@ impl Checks {
     }
 }
 
-impl Assert {
+impl AssertCall {
     fn parse(
         input: ParseStream<'_>,
         name: &str,
-        checks: fn(ParseStream<'_>) -> Result<Checks>,
+        checks: fn(ParseStream<'_>) -> Result<AssertCheck>,
     ) -> Result<Self> {
         let what = || match name {
             "assert" => "`assert!` takes a condition, and then a text with values".to_owned(),
@@ -174,21 +175,22 @@ impl Assert {
             return Err(input.error(what()));
         }
         let most = match checks {
-            Checks::Condition(_) => ASSERT_VALUES,
-            Checks::Comparison { .. } => ASSERT_VALUES - 2,
+            AssertCheck::Condition(_) => ASSERT_VALUES,
+            AssertCheck::Comparison { .. } => ASSERT_VALUES - 2,
         };
-        let message = (!input.is_empty()).then(|| Text::parse(input, name, most)).transpose()?;
+        let message =
+            (!input.is_empty()).then(|| FormatText::parse(input, name, most)).transpose()?;
         Ok(Self { checks, message })
     }
 
     /// The condition that must hold.
     pub(crate) fn condition(&self) -> Expr {
         match &self.checks {
-            Checks::Condition(cond) => cond.clone(),
-            Checks::Comparison { equal: true, operands: [left, right] } => {
+            AssertCheck::Condition(cond) => cond.clone(),
+            AssertCheck::Comparison { equal: true, operands: [left, right] } => {
                 syn::parse_quote!(#left == #right)
             }
-            Checks::Comparison { equal: false, operands: [left, right] } => {
+            AssertCheck::Comparison { equal: false, operands: [left, right] } => {
                 syn::parse_quote!(#left != #right)
             }
         }
@@ -197,8 +199,8 @@ impl Assert {
     /// The values that it reports: the arguments of the text, then the operands.
     pub(crate) fn values(&self) -> Vec<Expr> {
         let operands = match &self.checks {
-            Checks::Condition(_) => &[][..],
-            Checks::Comparison { operands, .. } => operands,
+            AssertCheck::Condition(_) => &[][..],
+            AssertCheck::Comparison { operands, .. } => operands,
         };
         let args = self.message.iter().flat_map(|text| &text.args);
         args.chain(operands).cloned().collect()
@@ -207,27 +209,27 @@ impl Assert {
     /// Whether the operands must be equal, for a comparison.
     pub(crate) fn comparison(&self) -> Option<bool> {
         match self.checks {
-            Checks::Condition(_) => None,
-            Checks::Comparison { equal, .. } => Some(equal),
+            AssertCheck::Condition(_) => None,
+            AssertCheck::Comparison { equal, .. } => Some(equal),
         }
     }
 
     /// The text that it reports, which by default is that of the condition.
     pub(crate) fn text(&self) -> (Format, LitStr) {
         match (&self.message, &self.checks) {
-            (Some(Text { format, text, .. }), _) => (format.clone(), text.clone()),
-            (None, Checks::Condition(cond)) => {
-                let Text { format, text, .. } = Text::literal(&text_of(cond));
+            (Some(FormatText { format, text, .. }), _) => (format.clone(), text.clone()),
+            (None, AssertCheck::Condition(cond)) => {
+                let FormatText { format, text, .. } = FormatText::literal(&text_of(cond));
                 (format, text)
             }
-            (None, Checks::Comparison { .. }) => {
+            (None, AssertCheck::Comparison { .. }) => {
                 (Format::default(), LitStr::new("", Span::call_site()))
             }
         }
     }
 }
 
-impl Text {
+impl FormatText {
     /// A text without arguments, in which braces are literal.
     fn literal(text: &str) -> Self {
         let format = Format::text(text);
@@ -242,21 +244,22 @@ impl Text {
 
     /// What the type of an argument must be for the notations that the text has for it. For `{:?}` any, if it has a
     /// `Debug`.
-    pub(crate) fn expected(&self, argument: usize) -> Expected {
+    pub(crate) fn expected(&self, argument: usize) -> ExpectedType {
         let of_argument = |piece: &FormatPiece| match piece {
             FormatPiece::Value { at, spec } if *at as usize == argument => {
                 Some(match spec.notation {
-                    Notation::Debug => Expected::Any,
-                    Notation::Display => Expected::Printed,
-                    Notation::LowerExp | Notation::UpperExp => Expected::PrintedNumber,
-                    _ => Expected::PrintedInteger,
+                    Notation::Debug => ExpectedType::Any,
+                    Notation::Display => ExpectedType::Printed,
+                    Notation::LowerExp | Notation::UpperExp => ExpectedType::PrintedNumber,
+                    _ => ExpectedType::PrintedInteger,
                 })
             }
             _ => None,
         };
         let all: Vec<_> = self.format.pieces.iter().filter_map(of_argument).collect();
-        let strictest = [Expected::PrintedInteger, Expected::PrintedNumber, Expected::Printed];
-        strictest.into_iter().find(|of| all.contains(of)).unwrap_or(Expected::Any)
+        let strictest =
+            [ExpectedType::PrintedInteger, ExpectedType::PrintedNumber, ExpectedType::Printed];
+        strictest.into_iter().find(|of| all.contains(of)).unwrap_or(ExpectedType::Any)
     }
 
     /// Parses a literal text and its arguments, of the macro called `of`.
@@ -279,9 +282,9 @@ impl Text {
         }
         let given = args.len();
         let position = |argument| match argument {
-            Argument::Position(at) if at < given => Ok(at),
-            Argument::Position(at) => Err(format!("`{of}!` has no argument {at}")),
-            Argument::Name(name) => {
+            FormatArgument::Position(at) if at < given => Ok(at),
+            FormatArgument::Position(at) => Err(format!("`{of}!` has no argument {at}")),
+            FormatArgument::Name(name) => {
                 if let Some((_, at)) = names.iter().find(|(known, _)| *known == name) {
                     return Ok(*at);
                 }
@@ -307,7 +310,9 @@ impl Text {
             return Err(syn::Error::new_spanned(&args[unused], what));
         }
         if args.len() > most {
-            let what = format!("the text of `{of}!` in kernels has at most {most} arguments");
+            let what = format!(
+                "the text of `{of}!` in kernels has at most {most} arguments; leave some out"
+            );
             return Err(syn::Error::new(text.span(), what));
         }
         let text = LitStr::new(&format.to_string(), text.span());

@@ -99,10 +99,25 @@ pub(crate) fn assigned(stmts: &[Stmt]) -> BTreeSet<String> {
     names
 }
 
+/// Collects the names that patterns and constants of code bind, with repetitions.
+#[derive(Default)]
+pub(crate) struct BodyBindings(pub(crate) Vec<Ident>);
+
+impl Visit<'_> for BodyBindings {
+    fn visit_pat_ident(&mut self, pattern: &PatIdent) {
+        self.0.push(pattern.ident.clone());
+        visit::visit_pat_ident(self, pattern);
+    }
+
+    fn visit_item_const(&mut self, item: &syn::ItemConst) {
+        self.0.push(item.ident.clone());
+    }
+}
+
 /// The names that a pattern binds.
 pub(crate) fn pattern_names(pattern: &Pat) -> Vec<Ident> {
-    struct BoundNames(Vec<Ident>);
-    impl Visit<'_> for BoundNames {
+    struct PatternNames(Vec<Ident>);
+    impl Visit<'_> for PatternNames {
         fn visit_pat_ident(&mut self, pattern: &PatIdent) {
             self.0.push(pattern.ident.clone());
         }
@@ -110,15 +125,15 @@ pub(crate) fn pattern_names(pattern: &Pat) -> Vec<Ident> {
         // What an arm's guard binds is not visible outside of the guard.
         fn visit_expr(&mut self, _: &syn::Expr) {}
     }
-    let mut names = BoundNames(Vec::new());
+    let mut names = PatternNames(Vec::new());
     names.visit_pat(pattern);
     names.0
 }
 
 /// The names that a loop binds: its variables, and those that patterns and constants in its body bind.
 pub(crate) fn loop_bindings(each: &syn::ExprForLoop) -> HashSet<Ident> {
-    struct BoundNames(HashSet<Ident>);
-    impl Visit<'_> for BoundNames {
+    struct LoopNames(HashSet<Ident>);
+    impl Visit<'_> for LoopNames {
         fn visit_pat_ident(&mut self, pattern: &PatIdent) {
             self.0.insert(pattern.ident.clone());
             visit::visit_pat_ident(self, pattern);
@@ -128,7 +143,7 @@ pub(crate) fn loop_bindings(each: &syn::ExprForLoop) -> HashSet<Ident> {
             self.0.insert(item.ident.clone());
         }
     }
-    let mut names = BoundNames(HashSet::new());
+    let mut names = LoopNames(HashSet::new());
     names.visit_pat(&each.pat);
     names.visit_block(&each.body);
     names.0

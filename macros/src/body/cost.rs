@@ -9,7 +9,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::scope::Scope;
+use super::scope::BodyScope;
 use crate::ast::{each_expr, is_loop, loop_bindings, unparenthesized};
 
 /// How many iterations an inner loop is assumed to have.
@@ -20,18 +20,18 @@ const SIMPLE: u32 = 96;
 
 /// A rough cost of one iteration: its expressions, those in inner loops many times.
 pub(super) fn weight(body: &Block) -> u32 {
-    Weight::of(body, None).sum
+    CostCounter::of(body, None).sum
 }
 
 /// As [`weight`], as an expression in front of the loop, which counts the iterations of inner loops whose bounds are
 /// known there.
-pub(super) fn exact_weight(scope: &Scope<'_>, each: &ExprForLoop) -> TokenStream {
+pub(super) fn exact_weight(scope: &BodyScope<'_>, each: &ExprForLoop) -> TokenStream {
     let bound = loop_bindings(each);
-    Weight::of(&each.body, Some(OuterScope { scope, bound: &bound })).total(scope.support)
+    CostCounter::of(&each.body, Some(OuterScope { scope, bound: &bound })).total(scope.support)
 }
 
 /// The cost of code so far.
-struct Weight<'a> {
+struct CostCounter<'a> {
     factor: u32,
     sum: u32,
     /// The costs of inner loops whose bounds are known in front of the parallel loop.
@@ -42,12 +42,12 @@ struct Weight<'a> {
 /// What is known in front of a parallel loop.
 #[derive(Clone, Copy)]
 struct OuterScope<'a> {
-    scope: &'a Scope<'a>,
+    scope: &'a BodyScope<'a>,
     /// The names that the loop binds.
     bound: &'a HashSet<Ident>,
 }
 
-impl<'a> Weight<'a> {
+impl<'a> CostCounter<'a> {
     fn of(body: &Block, outer: Option<OuterScope<'a>>) -> Self {
         let mut weight = Self { factor: 1, sum: 1, loops: Vec::new(), outer };
         weight.visit_block(body);
@@ -63,7 +63,7 @@ impl<'a> Weight<'a> {
     }
 }
 
-impl Visit<'_> for Weight<'_> {
+impl Visit<'_> for CostCounter<'_> {
     fn visit_expr(&mut self, expr: &Expr) {
         self.sum = self.sum.saturating_add(self.factor);
         if let Expr::ForLoop(each) = expr

@@ -6,15 +6,15 @@ use crate::ast::{Invocation, own_label};
 
 /// Makes each `continue` to one label continue another.
 pub(super) fn redirect(body: &mut Block, from: &Lifetime, to: &Lifetime) {
-    Redirect { from, to }.visit_block_mut(body);
+    JumpRedirect { from, to }.visit_block_mut(body);
 }
 
-struct Redirect<'a> {
+struct JumpRedirect<'a> {
     from: &'a Lifetime,
     to: &'a Lifetime,
 }
 
-impl VisitMut for Redirect<'_> {
+impl VisitMut for JumpRedirect<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         // In this loop, the label means this loop.
         if own_label(expr).is_some_and(|own| own.ident == self.from.ident) {

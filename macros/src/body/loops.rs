@@ -6,20 +6,20 @@ use quote::{ToTokens, quote};
 use syn::{Block, Expr, ExprForLoop, Pat, RangeLimits, visit_mut::VisitMut};
 
 use super::{
-    Body, channels,
+    CpuBody,
     cost::{exact_weight, is_simple, weight},
-    jumps, loop_call, strips,
+    jumps, loop_call, short_axes, strips,
 };
 use crate::{
     affine::{affine_tensors, variable},
     ast::{RangeChain, has_loop, is_ndrange, range_chain, unparenthesized},
-    reduce::{self, Reduction},
+    reduce::{self, LoopReduction},
     rewrite::iteration_label,
-    scatter::{self, Scatter},
+    scatter::{self, LoopScatter},
     tokens::internal,
 };
 
-impl Body<'_> {
+impl CpuBody<'_> {
     pub(super) fn parallel_for(&mut self, each: &ExprForLoop) -> TokenStream {
         let weight = weight(&each.body);
         self.weight = self.weight.saturating_add(weight);
@@ -71,7 +71,7 @@ impl Body<'_> {
         });
         let loops = self.with_reductions(&reductions, loops, &chunk);
         let is_tensor = |name: &Ident| self.scope.is_tensor(name);
-        let loops = channels::versions(support, &each.body, is_tensor, loops);
+        let loops = short_axes::versions(support, &each.body, is_tensor, loops);
         let inspected = self.inspected(&each.body, &variables, &bounds);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let weight = match reductions.is_empty() && is_simple(&each.body) {
@@ -173,7 +173,7 @@ impl Body<'_> {
         around(&reductions, &scatters, support, call)
     }
 
-    fn scatters(&self, each: &ExprForLoop, reductions: &[Reduction]) -> Vec<Scatter> {
+    fn scatters(&self, each: &ExprForLoop, reductions: &[LoopReduction]) -> Vec<LoopScatter> {
         scatter::find(each, self.strict, reductions, |name| self.scope.is_tensor(name))
     }
 
@@ -181,8 +181,8 @@ impl Body<'_> {
     fn iteration(
         &self,
         each: &ExprForLoop,
-        reductions: &[Reduction],
-        scatters: &[Scatter],
+        reductions: &[LoopReduction],
+        scatters: &[LoopScatter],
     ) -> TokenStream {
         let mut rewrite = self.scope.rewrite(reductions, true);
         rewrite.scatters = scatters;
@@ -202,7 +202,7 @@ impl Body<'_> {
     fn reduction_strips(
         &self,
         each: &ExprForLoop,
-        reductions: &[Reduction],
+        reductions: &[LoopReduction],
         (begin, end): (&Ident, &Ident),
         pattern: &impl ToTokens,
         body: TokenStream,
@@ -243,7 +243,7 @@ impl Body<'_> {
     /// The loops of a chunk, between the definition and the combination of its partial results.
     fn with_reductions(
         &self,
-        reductions: &[Reduction],
+        reductions: &[LoopReduction],
         loops: TokenStream,
         chunk: &Ident,
     ) -> TokenStream {
@@ -256,8 +256,8 @@ impl Body<'_> {
 
 /// A loop's call, with the accumulators and private copies of what it combines into.
 fn around(
-    reductions: &[Reduction],
-    scatters: &[Scatter],
+    reductions: &[LoopReduction],
+    scatters: &[LoopScatter],
     support: &TokenStream,
     call: TokenStream,
 ) -> TokenStream {

@@ -7,25 +7,25 @@ use quote::{ToTokens, quote};
 use syn::{Expr, Stmt};
 
 use crate::{
-    reduce::Reduction,
-    rewrite::{Rewrite, Typing},
+    reduce::LoopReduction,
+    rewrite::{BodyRewriter, SiteTypes},
     signature::Param,
     tokens::{idents, internal},
 };
 
 /// The names in scope, and the names that all emitted code of a body uses.
-pub(super) struct Scope<'a> {
+pub(super) struct BodyScope<'a> {
     /// The path of the support code.
     pub(super) support: &'a TokenStream,
     /// The context that the body runs in.
     pub(super) cx: Ident,
     /// The names in scope, and whether each is a tensor's.
     names: Vec<(Ident, bool)>,
-    typing: Typing<'a>,
+    typing: SiteTypes<'a>,
 }
 
-impl<'a> Scope<'a> {
-    pub(super) fn new(support: &'a TokenStream, params: &[Param], typing: Typing<'a>) -> Self {
+impl<'a> BodyScope<'a> {
+    pub(super) fn new(support: &'a TokenStream, params: &[Param], typing: SiteTypes<'a>) -> Self {
         let names = params.iter().map(|param| (param.name.clone(), param.is_tensor())).collect();
         Self { support, cx: internal("cx"), names, typing }
     }
@@ -57,15 +57,15 @@ impl<'a> Scope<'a> {
     /// A rewrite of code in this scope; `in_iteration` says whether a failed assertion ends an iteration.
     pub(super) fn rewrite<'r>(
         &'r self,
-        reductions: &'r [Reduction],
+        reductions: &'r [LoopReduction],
         in_iteration: bool,
-    ) -> Rewrite<'r> {
-        Rewrite {
+    ) -> BodyRewriter<'r> {
+        BodyRewriter {
             tensors: self.visible(true).cloned().collect(),
             locals: self.visible(false).cloned().collect(),
             iteration: in_iteration.then(|| self.cx.clone()),
             reductions,
-            ..Rewrite::new(self.support, self.typing.clone())
+            ..BodyRewriter::new(self.support, self.typing.clone())
         }
     }
 

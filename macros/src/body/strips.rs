@@ -24,14 +24,14 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{Expr, Pat, Stmt, visit_mut::VisitMut};
 
-use super::scope::Scope;
+use super::scope::BodyScope;
 use crate::{
     ast::{
         assigned, each_expr, has_loop, immutable_name, is_assignment, is_loop, jumps,
         pattern_ident, pattern_names, unparenthesized,
     },
     marks,
-    rewrite::Rewrite,
+    rewrite::BodyRewriter,
     tokens::{idents, internal},
 };
 
@@ -41,7 +41,7 @@ mod in_place;
 mod tests;
 mod vectorizable;
 
-use clamps::{Before, has_clamps};
+use clamps::{PrecedingStmts, has_clamps};
 
 /// Iterations of a strip if two locals live across an inner loop: enough to hide the latency of operations.
 const WIDE: usize = 64;
@@ -60,7 +60,7 @@ const CHAINS: usize = 4;
 /// The number of iterations at each end of a row that run in the narrowest strips if conditions guard accesses there.
 const MARGIN: usize = SHORT;
 
-pub(super) struct Strips {
+pub(super) struct StripCode {
     from: Ident,
     /// The widths, and the body for each, the widest first: narrower strips run what wider ones leave.
     bodies: Vec<(TokenStream, TokenStream)>,
@@ -80,7 +80,7 @@ enum StripKind {
 }
 
 /// What a name of the body means.
-enum Meaning {
+enum Variability {
     /// The same value in all iterations of a strip.
     Uniform,
     /// A value per iteration.
@@ -93,15 +93,15 @@ enum Meaning {
 
 /// The state while the body of a strip is emitted.
 struct StripBuilder<'b, 'a> {
-    scope: &'b Scope<'a>,
+    scope: &'b BodyScope<'a>,
     /// The pattern of the loop's last variable.
     variable: &'b Pat,
     from: Ident,
     width: TokenStream,
     kind: StripKind,
     arrays: usize,
-    names: Vec<(Ident, Meaning)>,
-    before: Before,
+    names: Vec<(Ident, Variability)>,
+    before: PrecedingStmts,
     /// Whether an expression is evaluated under a condition.
     is_conditional: bool,
     /// The number of clamped indices.
@@ -118,7 +118,11 @@ struct StripBuilder<'b, 'a> {
 }
 
 /// The strips of a loop, if the conditions hold. `variable` is the pattern of its last variable.
-pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat) -> Option<Strips> {
+pub(super) fn strips(
+    scope: &BodyScope<'_>,
+    each: &syn::ExprForLoop,
+    variable: &Pat,
+) -> Option<StripCode> {
     let has_loops = each.body.stmts.iter().any(has_loop);
     let stmts = &each.body.stmts;
     let is_update = !has_loops && in_place::is_update(stmts);
@@ -137,7 +141,7 @@ pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat)
             return None;
         }
         let last = names.len() - 1;
-        let meaning = |at| if at == last { Meaning::Varying } else { Meaning::Uniform };
+        let meaning = |at| if at == last { Variability::Varying } else { Variability::Uniform };
         let names = names.into_iter().enumerate();
         let names = names.filter_map(|(at, name)| Some((name?, meaning(at)))).collect();
         let mut builder = StripBuilder {
@@ -148,7 +152,7 @@ pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat)
             kind,
             arrays: 0,
             names,
-            before: Before::default(),
+            before: PrecedingStmts::default(),
             is_conditional: false,
             clamped: 0,
             floats: Vec::new(),
@@ -168,7 +172,7 @@ pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat)
         };
         let StripBuilder { arrays, width, has_conditions, has_guards, .. } = builder;
         let bodies = vec![(width, tokens)];
-        let strips = Strips { from: from.clone(), bodies, has_conditions, has_guards };
+        let strips = StripCode { from: from.clone(), bodies, has_conditions, has_guards };
         is_useful.then_some((arrays, strips))
     };
     let Some((arrays, mut strips)) = attempt(quote!(#NARROW), StripKind::Simd) else {
@@ -188,7 +192,7 @@ pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat)
     Some(strips)
 }
 
-impl Strips {
+impl StripCode {
     /// How many iterations the widest strip has.
     pub(super) fn width(&self) -> &TokenStream {
         &self.bodies[0].0
@@ -333,7 +337,7 @@ impl StripBuilder<'_, '_> {
         }
         if pattern.mutability.is_none() && self.is_uniform(&init.expr) {
             let value = self.rewritten(vec![stmt], Some(name));
-            self.names.push((name.clone(), Meaning::Uniform));
+            self.names.push((name.clone(), Variability::Uniform));
             return Some(quote!(let #name = #value;));
         }
         let alone = assigned(std::slice::from_ref(&stmt)).is_empty() && !jumps(&stmt);
@@ -349,7 +353,7 @@ impl StripBuilder<'_, '_> {
         let (variable, loads) = (self.variable(), self.loads(std::slice::from_ref(&stmt)));
         let value = self.rewritten(vec![stmt], Some(name));
         let (support, width) = (self.scope.support, &self.width);
-        self.names.push((name.clone(), Meaning::Array(array.clone())));
+        self.names.push((name.clone(), Variability::Array(array.clone())));
         Some(quote! {
             let mut #array = #support::lanes::<_, #width>(
                 #[inline(always)] |#lane| { #variable #loads #value }
@@ -415,7 +419,7 @@ impl StripBuilder<'_, '_> {
                 let known = self.names.len();
                 if let Some(name) = name {
                     self.is_new(&name).then_some(())?;
-                    self.names.push((name, Meaning::Uniform));
+                    self.names.push((name, Variability::Uniform));
                 }
                 let (pattern, range) = (&each.pat, self.rewritten_expr(&each.expr));
                 let header = quote!(for #pattern in #support::gate::<__OK, _>(#range));
@@ -455,7 +459,7 @@ impl StripBuilder<'_, '_> {
         let end = syn::Lifetime::new("'round", proc_macro2::Span::mixed_site());
         let mut all = stmts.to_vec();
         let mut body = stmts.to_vec();
-        let mut jumps = Jumps { go: &go, label: &end };
+        let mut jumps = MaskedJumps { go: &go, label: &end };
         body.iter_mut().for_each(|stmt| jumps.visit_stmt_mut(stmt));
         let body = self.rewritten(body, None);
         let body = match cond {
@@ -562,7 +566,7 @@ impl StripBuilder<'_, '_> {
     /// The locals with arrays that no later name hides, and their arrays.
     fn visible_arrays(&self) -> impl Iterator<Item = (&Ident, &Ident)> {
         self.names.iter().enumerate().filter_map(|(at, (name, meaning))| match meaning {
-            Meaning::Array(array)
+            Variability::Array(array)
                 if !self.names[at + 1..].iter().any(|(later, _)| later == name) =>
             {
                 Some((name, array))
@@ -590,7 +594,7 @@ impl StripBuilder<'_, '_> {
         self.rewrite().expr(expr.clone())
     }
 
-    fn rewrite(&self) -> Rewrite<'_> {
+    fn rewrite(&self) -> BodyRewriter<'_> {
         let mut rewrite = self.scope.rewrite(&[], false);
         rewrite.bind_variables(self.variable);
         rewrite
@@ -634,12 +638,12 @@ fn is_float_constant(expr: &Expr) -> bool {
 }
 
 /// Replaces jumps: `break` clears the iteration's mask.
-struct Jumps<'a> {
+struct MaskedJumps<'a> {
     go: &'a Ident,
     label: &'a syn::Lifetime,
 }
 
-impl VisitMut for Jumps<'_> {
+impl VisitMut for MaskedJumps<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         let Self { go, label } = self;
         match expr {

@@ -10,13 +10,13 @@ use crate::ast::{is_assignment, keeps_receiver, place_root, unparenthesized};
 
 /// Finds out whether code can have an effect other than assignments to `locals`: it assigns to something else, borrows
 /// mutably, calls a macro, loops, jumps, or passes on one of the `writable` parameters.
-pub(super) struct Effects<'a> {
+pub(super) struct EffectFinder<'a> {
     locals: &'a [&'a Ident],
     writable: &'a [Ident],
     found: bool,
 }
 
-impl<'a> Effects<'a> {
+impl<'a> EffectFinder<'a> {
     pub(super) fn of(
         locals: &'a [&'a Ident],
         writable: &'a [Ident],
@@ -38,7 +38,7 @@ impl<'a> Effects<'a> {
     }
 }
 
-impl Visit<'_> for Effects<'_> {
+impl Visit<'_> for EffectFinder<'_> {
     fn visit_expr(&mut self, expr: &Expr) {
         match expr {
             Expr::Break(_)

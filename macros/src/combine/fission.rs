@@ -7,7 +7,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::{Around, selection};
+use super::{SurroundingStmts, selection};
 use crate::{
     ast::{is_assignment, jumps, loop_bindings, place_root},
     tokens::possible_locals,
@@ -21,7 +21,7 @@ pub(super) fn split(
     outside: &[Ident],
     writable: &[Ident],
     number: usize,
-) -> Option<Around> {
+) -> Option<SurroundingStmts> {
     let stmts = &each.body.stmts;
     if each.label.is_some() || stmts.iter().filter(|stmt| !is_let(stmt)).count() < 2 {
         return None;
@@ -47,7 +47,7 @@ pub(super) fn split(
     // The last choice has all `let`s before it. One after it may have an effect.
     let replaces = rest.clone().all(|(at, stmt)| is_let(stmt) && at < choices[last].0);
     let rest: Vec<Stmt> = rest.map(|(_, stmt)| unused(stmt)).collect();
-    let mut all = Around::default();
+    let mut all = SurroundingStmts::default();
     for (nth, (_, alone, around)) in choices.into_iter().enumerate() {
         all.before.extend(around.before);
         if replaces && nth == last {

@@ -6,10 +6,10 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, ExprForLoop, Pat, Stmt, visit::Visit};
 
 use super::{
-    Around,
-    components::Components,
-    effects::Effects,
+    SurroundingStmts,
+    effects::EffectFinder,
     marked_choice, name,
+    parts::UsedParts,
     statement::{assigns, comparison},
 };
 use crate::{
@@ -31,7 +31,7 @@ pub(super) fn rewrite(
     outside: &[Ident],
     writable: &[Ident],
     number: usize,
-) -> Option<Around> {
+) -> Option<SurroundingStmts> {
     let mut flat = each.clone();
     let Some(Stmt::Expr(Expr::If(branch), _)) = flat.body.stmts.last_mut() else { return None };
     let stmts = std::mem::take(&mut branch.then_branch.stmts);
@@ -81,7 +81,7 @@ fn of_components(
     outside: &[Ident],
     writable: &[Ident],
     number: usize,
-) -> Option<Around> {
+) -> Option<SurroundingStmts> {
     let Some(Stmt::Expr(Expr::If(branch), _)) = each.body.stmts.last() else { return None };
     let assigned = branch.then_branch.stmts.iter().filter_map(|stmt| match stmt {
         Stmt::Expr(Expr::Assign(assign), _) => place_root(&assign.left)?.path.get_ident().cloned(),
@@ -93,7 +93,7 @@ fn of_components(
     let mut locals = outside.to_vec();
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for local in outside.iter().filter(is_assigned) {
-        let Some(parts) = Components::of(each, local, number) else { continue };
+        let Some(parts) = UsedParts::of(each, local, number) else { continue };
         parts.replace(&mut each.body);
         for (name, place) in parts.all() {
             let at = name.span();
@@ -108,7 +108,7 @@ fn of_components(
     let around = of_locals(each, &locals, writable, number)?;
     before.extend(around.before);
     after.splice(0..0, around.after);
-    Some(Around { before, after })
+    Some(SurroundingStmts { before, after })
 }
 
 /// As [`rewrite`], where the branch is assignments to locals.
@@ -117,7 +117,7 @@ fn of_locals(
     outside: &[Ident],
     writable: &[Ident],
     number: usize,
-) -> Option<Around> {
+) -> Option<SurroundingStmts> {
     let (Stmt::Expr(Expr::If(branch), _), lets) = each.body.stmts.split_last()? else {
         return None;
     };
@@ -141,7 +141,7 @@ fn of_locals(
     let mut targets = targets?;
     targets.retain(|target| *target != local);
     let at = Span::mixed_site().located_at(spans::first(branch));
-    let space = Space::of(each, number, at)?;
+    let space = IterationSpace::of(each, number, at)?;
     let bound = loop_bindings(each);
     let all = possible_locals(&each.body);
     let occurrences = |name: &Ident| all.iter().filter(|other| *other == name).count();
@@ -157,14 +157,14 @@ fn of_locals(
         || !targets.iter().all(is_target)
         || targets.iter().any(|name| occurrences(name) != 1)
         || possible_locals(&each.expr).contains(local)
-        || Effects::of(&changed, writable, |all| all.visit_block(&each.body))
+        || EffectFinder::of(&changed, writable, |all| all.visit_block(&each.body))
     {
         return None;
     }
     let best = Ident::new(&format!("__best{number}"), at);
     let (attributes, then, condition) = (&each.attrs, &branch.then_branch.stmts, &branch.cond);
     let find_best = marked_choice(at, &best, op, &value);
-    let dims: Vec<Dim<'_>> = space.dims.iter().map(|dim| dim.chosen(equal, at)).collect();
+    let dims: Vec<SelectedIndex<'_>> = space.dims.iter().map(|dim| dim.chosen(equal, at)).collect();
     // What a loop computes for the others is unused in it.
     let quiet = lets.iter().map(|stmt| quote_spanned!(at=> #[allow(unused_variables)] #stmt));
     let quiet: TokenStream = quiet.collect();
@@ -181,7 +181,7 @@ fn of_locals(
     let mut body = TokenStream::new();
     for (nth, dim) in dims.iter().enumerate() {
         let is_earlier = dims[..nth].iter().map(|dim| &dim.is_chosen);
-        let Dim { winner, none, choose, .. } = dim;
+        let SelectedIndex { winner, none, choose, .. } = dim;
         body = quote_spanned! {at=>
             #quiet
             if #condition {
@@ -200,7 +200,7 @@ fn of_locals(
         }
     }
     let found = dims.iter().map(|dim| &dim.found);
-    let chosen = dims.iter().map(|Dim { index, chosen, .. }| {
+    let chosen = dims.iter().map(|SelectedIndex { index, chosen, .. }| {
         quote_spanned!(at=> #[allow(unused_variables)] let #index = #chosen;)
     });
     // A loop that wants only the index, as an argmin, does not read the best value afterwards.
@@ -215,21 +215,21 @@ fn of_locals(
     let stmts = |tokens: TokenStream| {
         syn::parse2::<syn::Block>(quote_spanned!(at=> { #tokens })).map(|block| block.stmts)
     };
-    let around = Around { before: stmts(before).ok()?, after: stmts(after).ok()? };
+    let around = SurroundingStmts { before: stmts(before).ok()?, after: stmts(after).ok()? };
     let (body, iterated) = (syn::parse2(quote_spanned!(at=> { #body })), &space.iterated);
     (each.body, *each.expr) = (body.ok()?, syn::parse2(iterated.clone()).ok()?);
     Some(around)
 }
 
 /// The iterations of a loop, with bounds that are evaluated before it.
-struct Space {
-    dims: Vec<DimBounds>,
+struct IterationSpace {
+    dims: Vec<SelectionDim>,
     /// Defines the bounds.
     bounds: TokenStream,
     iterated: TokenStream,
 }
 
-struct DimBounds {
+struct SelectionDim {
     index: Ident,
     begin: TokenStream,
     end: TokenStream,
@@ -237,7 +237,7 @@ struct DimBounds {
 }
 
 /// How a dimension's index of the chosen iteration is found.
-struct Dim<'a> {
+struct SelectedIndex<'a> {
     index: &'a Ident,
     winner: &'a Ident,
     /// What the winner is without an iteration.
@@ -249,9 +249,9 @@ struct Dim<'a> {
     is_chosen: TokenStream,
 }
 
-impl DimBounds {
+impl SelectionDim {
     /// Of equal values, `<` keeps the first and `<=` the last one.
-    fn chosen(&self, last: bool, at: Span) -> Dim<'_> {
+    fn chosen(&self, last: bool, at: Span) -> SelectedIndex<'_> {
         let Self { index, begin, end, winner } = self;
         let (none, chosen, op, candidate, found) = match last {
             false => (
@@ -271,11 +271,11 @@ impl DimBounds {
         };
         let choose = marked_choice(at, winner, op, &candidate);
         let is_chosen = quote_spanned!(at=> #candidate == #winner);
-        Dim { index, winner, none, choose, chosen, found, is_chosen }
+        SelectedIndex { index, winner, none, choose, chosen, found, is_chosen }
     }
 }
 
-impl Space {
+impl IterationSpace {
     /// `None` for loops other than over `begin..end` and `ndrange` with names as its pattern.
     fn of(each: &ExprForLoop, number: usize, at: Span) -> Option<Self> {
         let of_dim =
@@ -305,11 +305,8 @@ impl Space {
             Some((quote_spanned!(at=> #first), quote_spanned!(at=> #after)))
         };
         let mut bounds = TokenStream::new();
-        let dim = |dim: usize, index: Ident, (begin, end): (TokenStream, TokenStream)| DimBounds {
-            winner: of_dim(dim)("winner"),
-            index,
-            begin,
-            end,
+        let dim = |dim: usize, index: Ident, (begin, end): (TokenStream, TokenStream)| {
+            SelectionDim { winner: of_dim(dim)("winner"), index, begin, end }
         };
         if let Some(index) = index(&each.pat) {
             let ends = range(&each.expr, 0, &mut bounds)?;

@@ -5,7 +5,7 @@ use quadrants_frontend::syntax::AtomicOp;
 use quote::ToTokens;
 use syn::{BinOp, Expr, ExprIf, Stmt};
 
-use super::{effects::Effects, extremum, name, operation};
+use super::{effects::EffectFinder, extremum, name, operation};
 use crate::{
     ast::{SCALARS, unparenthesized},
     spans,
@@ -13,15 +13,15 @@ use crate::{
 };
 
 /// A statement that combines values into a local, and does nothing else with it.
-pub(super) struct Statement {
+pub(super) struct CombiningStmt {
     pub(super) op: AtomicOp,
     /// How often it has the local's name.
     pub(super) occurrences: usize,
-    pub(super) form: Rewritten,
+    pub(super) form: CombiningForm,
 }
 
 /// What a statement is rewritten to.
-pub(super) enum Rewritten {
+pub(super) enum CombiningForm {
     /// `local op= value`, `local = local.min(value)` or `local = value.min(local)`.
     One(Expr),
     /// A block of statements with one value each.
@@ -30,19 +30,19 @@ pub(super) enum Rewritten {
     Choice(Expr),
 }
 
-impl Statement {
+impl CombiningStmt {
     /// What an expression combines into the local. `writable` are the kernel's `&mut` parameters.
     pub(super) fn of(expr: &Expr, local: &Ident, writable: &[Ident]) -> Option<Self> {
         match expr {
             Expr::Binary(binary) if name(&binary.left) == Some(local) => {
                 let (op, _) = operation(&binary.op)?;
-                let form = Rewritten::One(expr.clone());
+                let form = CombiningForm::One(expr.clone());
                 is_free(&binary.right, local).then_some(Self { op, occurrences: 1, form })
             }
             Expr::Assign(assign) if name(&assign.left) == Some(local) => {
                 let value = unparenthesized(&assign.right);
                 if let Some((op, value)) = chosen_value(value, local) {
-                    return Some(Self { op, occurrences: 3, form: Rewritten::Choice(value) });
+                    return Some(Self { op, occurrences: 3, form: CombiningForm::Choice(value) });
                 }
                 let at = Span::mixed_site().located_at(spans::first(expr));
                 if let Expr::Lit(syn::ExprLit { lit: syn::Lit::Bool(flag), .. }) = value {
@@ -50,17 +50,18 @@ impl Statement {
                         true => (AtomicOp::Or, syn::parse_quote_spanned!(at=> |=)),
                         false => (AtomicOp::And, syn::parse_quote_spanned!(at=> &=)),
                     };
-                    let form = Rewritten::One(compound(&assign.left, of, flag.to_token_stream())?);
+                    let form =
+                        CombiningForm::One(compound(&assign.left, of, flag.to_token_stream())?);
                     return Some(Self { op, occurrences: 1, form });
                 }
-                let terms = Terms::of(value, local, writable)?;
+                let terms = CombinedOperands::of(value, local, writable)?;
                 let occurrences = 2;
                 let form = terms.form(&assign.left, at)?;
                 Some(Self { op: terms.op, occurrences, form })
             }
             Expr::If(branch) => {
                 let (op, value) = choice(branch, local)?;
-                Some(Self { op, occurrences: 2, form: Rewritten::Choice(value) })
+                Some(Self { op, occurrences: 2, form: CombiningForm::Choice(value) })
             }
             _ => None,
         }
@@ -77,29 +78,29 @@ fn compound(left: &Expr, op: BinOp, right: impl ToTokens) -> Option<Expr> {
 
 /// The operands of nested operations of one kind, of which one operand is the local: `local + a - b`,
 /// `a.min(local).min(b)`.
-struct Terms {
+struct CombinedOperands {
     op: AtomicOp,
-    values: Vec<Term>,
+    values: Vec<CombinedOperand>,
 }
 
-struct Term {
+struct CombinedOperand {
     value: Expr,
     /// Whether the local is the operation's first operand. A method's receiver must have a known type.
     of_first: bool,
     subtracts: bool,
-    how: How,
+    how: OperatorSyntax,
 }
 
 /// How an operand is combined.
 #[derive(Clone)]
-enum How {
+enum OperatorSyntax {
     Operator,
     Method(Ident),
     /// `f32::min(local, value)`
     Function(Ident, Ident),
 }
 
-impl Terms {
+impl CombinedOperands {
     fn of(value: &Expr, local: &Ident, writable: &[Ident]) -> Option<Self> {
         let (op, first, second, how) = operation_of(unparenthesized(value))?;
         let (inner, other, of_first) = match (is_free(first, local), is_free(second, local)) {
@@ -116,7 +117,7 @@ impl Terms {
         };
         // The value of `local || value` is evaluated in all iterations, instead of only in some.
         let effects =
-            || Effects::of(&[], writable, |all| syn::visit::Visit::visit_expr(all, other));
+            || EffectFinder::of(&[], writable, |all| syn::visit::Visit::visit_expr(all, other));
         if subtracts && !of_first || is_lazy && of_first && effects() {
             return None;
         }
@@ -130,29 +131,32 @@ impl Terms {
                 inner.values
             }
         };
-        let term = Term { value: unparenthesized(other).clone(), of_first, subtracts, how };
+        let term =
+            CombinedOperand { value: unparenthesized(other).clone(), of_first, subtracts, how };
         // In the order of evaluation.
         values.insert(if of_first { values.len() } else { 0 }, term);
         Some(Self { op, values })
     }
 
-    fn form(&self, left: &Expr, at: Span) -> Option<Rewritten> {
-        if let [Term { how: How::Operator | How::Method(_), .. }] = &self.values[..] {
-            return Some(Rewritten::One(self.statement(left, &self.values[0], at)?));
+    fn form(&self, left: &Expr, at: Span) -> Option<CombiningForm> {
+        if let [CombinedOperand { how: OperatorSyntax::Operator | OperatorSyntax::Method(_), .. }] =
+            &self.values[..]
+        {
+            return Some(CombiningForm::One(self.statement(left, &self.values[0], at)?));
         }
         let statements: Option<Vec<_>> =
             self.values.iter().map(|term| self.statement(left, term, at)).collect();
         let statements = statements?;
-        Some(Rewritten::Several(syn::parse_quote_spanned!(at=> { #(#statements;)* })))
+        Some(CombiningForm::Several(syn::parse_quote_spanned!(at=> { #(#statements;)* })))
     }
 
-    fn statement(&self, left: &Expr, term: &Term, at: Span) -> Option<Expr> {
+    fn statement(&self, left: &Expr, term: &CombinedOperand, at: Span) -> Option<Expr> {
         let value = &term.value;
         match &term.how {
-            How::Method(method) if term.of_first => {
+            OperatorSyntax::Method(method) if term.of_first => {
                 Some(syn::parse_quote_spanned!(at=> #left = #left.#method(#value)))
             }
-            How::Method(method) => {
+            OperatorSyntax::Method(method) => {
                 let receiver: Expr = match value {
                     Expr::Path(_)
                     | Expr::Index(_)
@@ -164,11 +168,11 @@ impl Terms {
                 Some(syn::parse_quote_spanned!(at=> #left = #receiver.#method(#left)))
             }
             // rustc checks that the type's name is that of the value.
-            How::Function(ty, method) => Some(syn::parse_quote_spanned! {at=> {
+            OperatorSyntax::Function(ty, method) => Some(syn::parse_quote_spanned! {at=> {
                 let __value: #ty = #value;
                 #left = __value.#method(#left);
             }}),
-            How::Operator => {
+            OperatorSyntax::Operator => {
                 let of: BinOp = match self.op {
                     AtomicOp::Add if term.subtracts => syn::parse_quote_spanned!(at=> -=),
                     AtomicOp::Add => syn::parse_quote_spanned!(at=> +=),
@@ -184,7 +188,7 @@ impl Terms {
 }
 
 /// An operation whose operands can be combined in any order: its kind and its operands.
-fn operation_of(value: &Expr) -> Option<(AtomicOp, &Expr, &Expr, How)> {
+fn operation_of(value: &Expr) -> Option<(AtomicOp, &Expr, &Expr, OperatorSyntax)> {
     match value {
         Expr::Binary(binary) => {
             let op = match binary.op {
@@ -194,10 +198,10 @@ fn operation_of(value: &Expr) -> Option<(AtomicOp, &Expr, &Expr, How)> {
                 BinOp::BitXor(_) => AtomicOp::Xor,
                 _ => return None,
             };
-            Some((op, &binary.left, &binary.right, How::Operator))
+            Some((op, &binary.left, &binary.right, OperatorSyntax::Operator))
         }
         Expr::MethodCall(call) if call.args.len() == 1 => {
-            let how = How::Method(call.method.clone());
+            let how = OperatorSyntax::Method(call.method.clone());
             Some((extremum(&call.method)?, &call.receiver, &call.args[0], how))
         }
         Expr::Call(call) if call.args.len() == 2 => {
@@ -212,7 +216,7 @@ fn operation_of(value: &Expr) -> Option<(AtomicOp, &Expr, &Expr, How)> {
             };
             let is_plain = ty.arguments.is_none() && method.arguments.is_none();
             let is_scalar = SCALARS.iter().any(|scalar| ty.ident == scalar);
-            let how = How::Function(ty.ident.clone(), method.ident.clone());
+            let how = OperatorSyntax::Function(ty.ident.clone(), method.ident.clone());
             let op = extremum(&method.ident).filter(|_| is_plain && is_scalar)?;
             Some((op, &call.args[0], &call.args[1], how))
         }

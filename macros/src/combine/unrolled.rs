@@ -55,7 +55,8 @@ impl VisitMut for Unroll<'_> {
         let iterations = (first..last).map(|number| {
             let (number, typed) = (syn::LitInt::new(&number.to_string(), at), typed(number));
             let mut body = each.body.clone();
-            Number { local: self.local, variable, number: &number }.visit_block_mut(&mut body);
+            IndexSubstitution { local: self.local, variable, number: &number }
+                .visit_block_mut(&mut body);
             let stmts = &body.stmts;
             quote_spanned!(at=> { #[allow(unused_variables)] let #pattern = #typed; #(#stmts)* })
         });
@@ -137,17 +138,17 @@ fn is_part(place: &Expr, local: &Ident) -> bool {
 }
 
 /// Replaces a variable by a number in the indices of a local.
-struct Number<'a> {
+struct IndexSubstitution<'a> {
     local: &'a Ident,
     variable: &'a Ident,
     number: &'a syn::LitInt,
 }
 
-impl VisitMut for Number<'_> {
+impl VisitMut for IndexSubstitution<'_> {
     fn visit_expr_index_mut(&mut self, index: &mut syn::ExprIndex) {
         visit_mut::visit_expr_index_mut(self, index);
         if is_part(&index.expr, self.local) {
-            InIndex(self).visit_expr_mut(&mut index.index);
+            VariableSubstitution(self).visit_expr_mut(&mut index.index);
         }
     }
 
@@ -156,9 +157,9 @@ impl VisitMut for Number<'_> {
     }
 }
 
-struct InIndex<'a>(&'a Number<'a>);
+struct VariableSubstitution<'a>(&'a IndexSubstitution<'a>);
 
-impl VisitMut for InIndex<'_> {
+impl VisitMut for VariableSubstitution<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         if name(expr) == Some(self.0.variable) {
             let number = self.0.number;

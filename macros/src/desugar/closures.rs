@@ -16,8 +16,8 @@ use syn::{
 use super::{ELEMENTS, exits, generated};
 use crate::{
     ast::{
-        Invocation, is_iterator_chain, leaves_closure, operand, pattern_ident, pattern_names,
-        unparenthesized,
+        BodyBindings, Invocation, is_iterator_chain, leaves_closure, operand, pattern_ident,
+        pattern_names, unparenthesized,
     },
     spans,
 };
@@ -47,7 +47,7 @@ fn inlined(stmts: &[Stmt]) -> Option<Vec<Stmt>> {
     let captured = captured(closure);
     let mut replace = ReplaceCalls { name, closure };
     scope.iter_mut().for_each(|stmt| replace.visit_stmt_mut(stmt));
-    let mut bound = BoundNames::default();
+    let mut bound = BodyBindings::default();
     stmts[1..].iter().take(end).for_each(|stmt| bound.visit_stmt(stmt));
     let is_hidden = captured.iter().any(|captured| bound.0.contains(captured));
     let mut remaining = FreeNames::default();
@@ -153,20 +153,6 @@ impl Visit<'_> for FreeNames {
         if let Some(Ok(invocation)) = Invocation::of(call) {
             invocation.exprs().into_iter().for_each(|expr| self.visit_expr(expr));
         }
-    }
-}
-
-#[derive(Default)]
-struct BoundNames(Vec<Ident>);
-
-impl Visit<'_> for BoundNames {
-    fn visit_pat_ident(&mut self, pattern: &PatIdent) {
-        self.0.push(pattern.ident.clone());
-        visit::visit_pat_ident(self, pattern);
-    }
-
-    fn visit_item_const(&mut self, item: &syn::ItemConst) {
-        self.0.push(item.ident.clone());
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn without_label(block: &ExprBlock) -> Option<Expr> {
     if jumps_without_label(stmts) {
         return None;
     }
-    let exits = Exits { label: &label.name, values: count(stmts, &label.name, true) > 0 };
+    let exits = LabelBreaks { label: &label.name, values: count(stmts, &label.name, true) > 0 };
     Some(block_of(spans::first(block), exits.without(stmts.clone())?))
 }
 
@@ -65,13 +65,13 @@ pub(super) fn without_return(body: &Expr) -> Option<Expr> {
 }
 
 /// The exits of a block: each `break` to its label.
-struct Exits<'a> {
+struct LabelBreaks<'a> {
     label: &'a Lifetime,
     /// Whether they give values.
     values: bool,
 }
 
-impl Exits<'_> {
+impl LabelBreaks<'_> {
     /// Statements after which nothing of the block follows, without exits.
     fn without(&self, stmts: Vec<Stmt>) -> Option<Vec<Stmt>> {
         let Some(at) = stmts.iter().position(|stmt| self.contains(stmt)) else {

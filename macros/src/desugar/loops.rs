@@ -5,13 +5,16 @@ use quote::{quote, quote_spanned};
 use syn::{
     Expr, ExprForLoop, Stmt,
     ext::IdentExt,
-    visit::{self, Visit},
+    visit::Visit,
     visit_mut::{self, VisitMut},
 };
 
 use super::generated;
 use crate::{
-    ast::{Invocation, MAX_RANK, SPACE, is_ndrange, name_of, pattern_names, unparenthesized},
+    ast::{
+        BodyBindings, Invocation, MAX_RANK, SPACE, is_ndrange, name_of, pattern_names,
+        unparenthesized,
+    },
     spans,
 };
 
@@ -21,10 +24,10 @@ pub(crate) const ELEMENTS: &str = "__elements";
 /// A loop over the elements of arrays and vectors as one over their numbers; `None` for other loops.
 pub(super) fn over_elements(each: &ExprForLoop) -> Option<Expr> {
     let mut arrays = Vec::new();
-    let elements = Elements::of(&each.expr, &mut arrays)?;
+    let elements = IteratedElements::of(&each.expr, &mut arrays)?;
     let at = generated(spans::first(&*each.expr));
     let position = Ident::new("__position", at);
-    let mut values = Values {
+    let mut values = ElementBindings {
         at,
         several: arrays.len() > 1,
         lets: Vec::new(),
@@ -32,12 +35,12 @@ pub(super) fn over_elements(each: &ExprForLoop) -> Option<Expr> {
         places: Vec::new(),
     };
     values.bind(&elements, &each.pat, quote!(#position), true)?;
-    let Values { lets, references, places, .. } = &values;
+    let ElementBindings { lets, references, places, .. } = &values;
     let count = values.count(&elements);
     let mut body = each.body.clone();
     if !places.is_empty() {
         let names = |name: &Ident| places.iter().any(|(of, ..)| of == name);
-        let mut bound = BoundNames(pattern_names(&each.pat));
+        let mut bound = BodyBindings(pattern_names(&each.pat));
         bound.0.retain(|name| !names(name));
         bound.visit_block(&body);
         let is_bound = |name: &Ident| bound.0.contains(name);
@@ -78,7 +81,7 @@ pub(super) fn over_elements(each: &ExprForLoop) -> Option<Expr> {
 }
 
 /// The elements that a loop iterates over.
-enum Elements {
+enum IteratedElements {
     /// Those of an array or vector, by its number among those of the loop.
     Of { array: usize, by_reference: bool },
     /// Those of an array or vector that the loop changes, with the place and the name at its root.
@@ -93,7 +96,7 @@ enum Elements {
     Both(Box<[Self; 2]>),
 }
 
-impl Elements {
+impl IteratedElements {
     /// Those of what can be written after `in`.
     fn of<'e>(expr: &'e Expr, arrays: &mut Vec<&'e Expr>) -> Option<Self> {
         let expr = unparenthesized(expr);
@@ -144,7 +147,7 @@ impl Elements {
 }
 
 /// The statements that bind the elements at a position.
-struct Values {
+struct ElementBindings {
     at: Span,
     /// Whether the loop has several arrays.
     several: bool,
@@ -155,7 +158,7 @@ struct Values {
     places: Vec<(Ident, Ident, Expr)>,
 }
 
-impl Values {
+impl ElementBindings {
     fn name(&self, array: usize) -> Ident {
         match self.several {
             true => Ident::new(&format!("{ELEMENTS}{array}"), self.at),
@@ -163,16 +166,16 @@ impl Values {
         }
     }
 
-    fn count(&self, elements: &Elements) -> TokenStream {
+    fn count(&self, elements: &IteratedElements) -> TokenStream {
         match elements {
-            Elements::Of { array, .. } | Elements::Mutable { array, .. } => {
+            IteratedElements::Of { array, .. } | IteratedElements::Mutable { array, .. } => {
                 let name = self.name(*array);
                 quote_spanned!(self.at=> #name.len())
             }
-            Elements::Copied(of) | Elements::Reversed(of) | Elements::Numbered(of) => {
-                self.count(of)
-            }
-            Elements::Both(of) => {
+            IteratedElements::Copied(of)
+            | IteratedElements::Reversed(of)
+            | IteratedElements::Numbered(of) => self.count(of),
+            IteratedElements::Both(of) => {
                 let [first, second] = [self.count(&of[0]), self.count(&of[1])];
                 quote_spanned!(self.at=> #first.min(#second))
             }
@@ -182,7 +185,7 @@ impl Values {
     /// Binds a pattern to the element at a position; `None` if the pattern does not suit the iterator.
     fn bind(
         &mut self,
-        elements: &Elements,
+        elements: &IteratedElements,
         pattern: &syn::Pat,
         position: TokenStream,
         may_be_reference: bool,
@@ -195,7 +198,7 @@ impl Values {
             _ => None,
         };
         match elements {
-            Elements::Of { array, by_reference } => {
+            IteratedElements::Of { array, by_reference } => {
                 let mut pattern = pattern;
                 if *by_reference && may_be_reference {
                     match pattern {
@@ -211,7 +214,7 @@ impl Values {
                 self.lets.push(quote_spanned!(at=> let #pattern = #name[#position];));
                 Some(())
             }
-            Elements::Mutable { place, root, .. } => match pattern {
+            IteratedElements::Mutable { place, root, .. } => match pattern {
                 syn::Pat::Wild(_) => Some(()),
                 syn::Pat::Ident(syn::PatIdent {
                     by_ref: None,
@@ -229,18 +232,18 @@ impl Values {
                 }
                 _ => None,
             },
-            Elements::Copied(of) => self.bind(of, pattern, position, false),
-            Elements::Reversed(of) => {
+            IteratedElements::Copied(of) => self.bind(of, pattern, position, false),
+            IteratedElements::Reversed(of) => {
                 let count = self.count(of);
                 let position = quote_spanned!(at=> #count - 1 - #position);
                 self.bind(of, pattern, quote_spanned!(at=> (#position)), may_be_reference)
             }
-            Elements::Numbered(of) => {
+            IteratedElements::Numbered(of) => {
                 let [number, pattern] = pair()?;
                 self.lets.push(quote_spanned!(at=> let #number = #position;));
                 self.bind(of, pattern, position, may_be_reference)
             }
-            Elements::Both(of) => {
+            IteratedElements::Both(of) => {
                 let [first, second] = pair()?;
                 self.bind(&of[0], first, position.clone(), may_be_reference)?;
                 self.bind(&of[1], second, position, may_be_reference)
@@ -284,20 +287,6 @@ impl VisitMut for InPlace<'_> {
 
     fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
         Invocation::rewrite(call, |expr| self.visit_expr_mut(expr));
-    }
-}
-
-/// The names that a body binds.
-struct BoundNames(Vec<Ident>);
-
-impl Visit<'_> for BoundNames {
-    fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
-        self.0.push(pattern.ident.clone());
-        visit::visit_pat_ident(self, pattern);
-    }
-
-    fn visit_item_const(&mut self, item: &syn::ItemConst) {
-        self.0.push(item.ident.clone());
     }
 }
 

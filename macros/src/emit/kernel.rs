@@ -13,7 +13,7 @@ use super::{
     Emission,
     fragments::{header, quiet},
 };
-use crate::{attribute::Paths, body::Body, signature::Param, spans, tokens::internal};
+use crate::{attribute::Paths, body::CpuBody, signature::Param, spans, tokens::internal};
 
 /// A kernel's block with `break`s of a label instead of its `return`s, and the label if there is one: the CPU body
 /// continues after the author's code.
@@ -128,7 +128,7 @@ impl Emission<'_> {
         let of = self.body_type();
         let typing = self.typing(of.clone());
         let (block, label) = with_breaks(&self.item.block);
-        let (body, loops) = Body::new(support, &self.signature.params, self.strict, typing)
+        let (body, loops) = CpuBody::new(support, &self.signature.params, self.strict, typing)
             .kernel(&block, &quote!(#elements));
         let body = match label {
             Some(label) => quote!(#label: { #body }),

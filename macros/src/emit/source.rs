@@ -9,7 +9,9 @@ use syn::{Index, ReturnType, spanned::Spanned};
 
 use super::{Emission, fragments::ungated, func::is_primitive};
 use crate::{
-    ast::{Expected, callee_type, is_constant, is_inferred, name_of, taking, without_arguments},
+    ast::{
+        ExpectedType, callee_type, is_constant, is_inferred, name_of, taking, without_arguments,
+    },
     attribute::Paths,
     signature::Param,
     spans::{self, located},
@@ -193,10 +195,10 @@ impl Emission<'_> {
                 let span = probe.span();
                 let support = spans::at(support, span);
                 let function = match expected {
-                    Expected::Any => "type_of",
-                    Expected::Printed => "printed_type_of",
-                    Expected::PrintedNumber => "printed_number_type_of",
-                    Expected::PrintedInteger => "printed_integer_type_of",
+                    ExpectedType::Any => "type_of",
+                    ExpectedType::Printed => "printed_type_of",
+                    ExpectedType::PrintedNumber => "printed_number_type_of",
+                    ExpectedType::PrintedInteger => "printed_integer_type_of",
                 };
                 let function = Ident::new(function, span);
                 (

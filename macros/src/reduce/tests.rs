@@ -1,11 +1,11 @@
 //! Which atomics are recognized as reductions.
 
-use super::{Target, find};
+use super::{ReductionPlace, find};
 
 fn found(each: &syn::ExprForLoop) -> Vec<String> {
-    let text = |of: &super::Reduction| match &of.target {
-        Target::Element { tensor, index } => format!("{tensor}[{index}]"),
-        Target::Local { name, .. } => name.to_string(),
+    let text = |of: &super::LoopReduction| match &of.target {
+        ReductionPlace::Element { tensor, index } => format!("{tensor}[{index}]"),
+        ReductionPlace::Local { name, .. } => name.to_string(),
     };
     find(each, false).iter().map(text).collect()
 }

@@ -4,10 +4,10 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{BinOp, Expr, Ident};
 
-use super::Rewrite;
+use super::BodyRewriter;
 use crate::{ast::unparenthesized, spans, tokens::internal};
 
-impl Rewrite<'_> {
+impl BodyRewriter<'_> {
     /// Makes a division safe whose divisor may be zero, or -1 with a quotient that does not fit. Returns its
     /// replacement, or `None` if it is safe already or only its divisor had to be wrapped in place.
     ///

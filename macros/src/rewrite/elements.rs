@@ -6,7 +6,7 @@ use quadrants_frontend::name_number;
 use quote::{quote, quote_spanned};
 use syn::{Expr, visit_mut::VisitMut};
 
-use super::Rewrite;
+use super::BodyRewriter;
 use crate::{
     ast::{
         atomic_op, borrowed_element, is_assignment, is_one_of, keeps_receiver, member_name,
@@ -16,7 +16,7 @@ use crate::{
     tokens::{internal, method_number},
 };
 
-impl Rewrite<'_> {
+impl BodyRewriter<'_> {
     /// The replacement of an access to an element of a tensor, or to a part of one.
     pub(super) fn element_access(&mut self, expr: &mut Expr) -> Option<TokenStream> {
         match expr {

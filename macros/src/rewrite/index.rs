@@ -4,14 +4,14 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, visit_mut::VisitMut};
 
-use super::Rewrite;
+use super::BodyRewriter;
 use crate::{
     ast::{is_simple_place, place_root},
     spans,
     tokens::internal,
 };
 
-impl Rewrite<'_> {
+impl BodyRewriter<'_> {
     /// The checked index of a local array or a constant; `None` for other arrays.
     pub(super) fn bounded_index(&self, index: &syn::ExprIndex) -> Option<TokenStream> {
         if place_root(&index.expr).is_none_or(|root| self.is_tensor_path(root)) {

@@ -9,7 +9,7 @@ use crate::{
 
 /// Where the body finds the types that the IR has.
 #[derive(Clone)]
-pub(crate) struct Typing<'a> {
+pub(crate) struct SiteTypes<'a> {
     pub(crate) sites: &'a Sites,
     /// The type whose `SiteTable` has the identities: those of types, then those of calls.
     pub(crate) table: TokenStream,
@@ -17,7 +17,7 @@ pub(crate) struct Typing<'a> {
     pub(crate) types: usize,
 }
 
-impl Typing<'_> {
+impl SiteTypes<'_> {
     pub(super) fn is_value(&self, site: Option<usize>) -> bool {
         matches!(self.sites.get(site), Some(TypeSite::Type(_)))
     }

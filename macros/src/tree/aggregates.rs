@@ -8,10 +8,10 @@ use quadrants_frontend::{
 use quote::{quote, quote_spanned};
 use syn::{Pat, PatIdent};
 
-use super::{FuncEntry, Tree, TypeEntry, expr::read_only_args};
+use super::{FuncEntry, TreeBuilder, TypeEntry, expr::read_only_args};
 use crate::{
     ast::{
-        Conversion, Expected, conversion, is_inferred, is_type_name, member_name, place_root,
+        Conversion, ExpectedType, conversion, is_inferred, is_type_name, member_name, place_root,
         split_function, unparenthesized,
     },
     marks,
@@ -20,7 +20,7 @@ use crate::{
     tokens::internal,
 };
 
-impl Tree {
+impl TreeBuilder {
     /// A tuple, array, struct or field. Constructed values pass a probe of their type.
     pub(super) fn aggregate(&mut self, expr: &mut syn::Expr) -> ExprKind {
         use syn::Expr as E;
@@ -67,7 +67,7 @@ impl Tree {
         let site = marks::take(&mut call.attrs);
         let mut parts = self.exprs(&mut call.args);
         if is_type_name(&name) {
-            let ty = self.pass_by_pattern(expr, &quote!(#path(..)), Expected::Any);
+            let ty = self.pass_by_pattern(expr, &quote!(#path(..)), ExpectedType::Any);
             return ExprKind::Aggregate { ty: self.put_site(site, ty), parts };
         }
         let Some((ty, ident)) = split_function(&path.path) else {
@@ -135,7 +135,7 @@ impl Tree {
         let ty = self.add_type(TypeEntry::Probe {
             probe: probe.clone(),
             binding,
-            expected: Expected::Any,
+            expected: ExpectedType::Any,
         });
         self.put_site(site, ty);
         let of = &mut call.receiver;
@@ -229,8 +229,8 @@ impl Tree {
     }
 }
 
-/// A call whose result a probe sees. It is no argument of the probe, which would have the type that is expected of the
-/// result: rustc reports a wrong one at `at`, once.
+/// A call whose result a probe receives. It is no argument of the probe, which would have the type that is expected of
+/// the result: rustc reports a wrong one at `at`, once.
 fn observed(result: &Ident, call: &TokenStream, at: Span) -> TokenStream {
     let value = located(&internal("given"), at);
     quote_spanned! {at=>

@@ -7,12 +7,12 @@ use quadrants_frontend::syntax::{
 };
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall};
 
-use super::Tree;
+use super::TreeBuilder;
 use crate::ast::{
     collective_of, grid_rank, immutable_name, is_shared_array, phase_of, unparenthesized,
 };
 
-impl Tree {
+impl TreeBuilder {
     pub(super) fn block_for(&mut self, call: &mut ExprCall) -> ExprKind {
         let mut args = call.args.iter_mut();
         let (Some(blocks), Some(threads), Some(Expr::Closure(closure)), None) =
@@ -115,7 +115,7 @@ impl Tree {
         let (Some(Expr::Closure(closure)), by) = (args.next(), args.next()) else { return None };
         let by = shuffle.zip(by.map(|by| self.expr(by)));
         let value = self.scoped(thread.as_ref(), |this| this.expr(&mut closure.body));
-        // If each thread gets a value, the probe sees one of them.
+        // If each thread gets a value, the probe receives one of them.
         let element = (!op.is_uniform()).then(|| quote::quote!([0]));
         let (ty, probe) = self.probe(name, element);
         probes.push(probe);

@@ -9,7 +9,7 @@ use quadrants_frontend::syntax::{
 use quote::{ToTokens, quote_spanned};
 use syn::{BinOp, Lit, UnOp};
 
-use super::{FuncEntry, Tree, value_block};
+use super::{FuncEntry, TreeBuilder, value_block};
 use crate::{
     ast::{
         Conversion, atomic_op, binary_op, borrowed_element, callee_value, collective_of,
@@ -24,7 +24,7 @@ use crate::{
     text::{depends_on_macro, text_of},
 };
 
-impl Tree {
+impl TreeBuilder {
     pub(super) fn expr(&mut self, expr: &mut syn::Expr) -> Expr {
         let span = self.spans.of(expr);
         Expr { kind: self.expr_kind(expr), span }

@@ -7,13 +7,13 @@ use quadrants_frontend::syntax::{
 use quote::{ToTokens, quote};
 use syn::{Pat, PatIdent};
 
-use super::Tree;
+use super::TreeBuilder;
 use crate::{
     ast::{
         MAX_RANK, RangeChain, binary_op, gives_value, is_assignment, is_constant, is_ndrange,
         label_name, loop_label, loop_options, name_of, range_chain, unparenthesized,
     },
-    combine::{Combination, combination},
+    combine::{MarkedCombination, combination},
     marks,
     spans::{self, located},
     tokens::{idents, internal, possible_locals},
@@ -35,10 +35,10 @@ impl DimBounds {
     }
 }
 
-impl Tree {
+impl TreeBuilder {
     pub(super) fn expr_stmt(&mut self, expr: &mut syn::Expr) -> StmtKind {
         use syn::Expr as E;
-        if let Some(Combination { local, op, subtracts, value }) = combination(expr) {
+        if let Some(MarkedCombination { local, op, subtracts, value }) = combination(expr) {
             let name = local.to_string();
             return StmtKind::Reduce { name, op, subtracts, value: self.expr(value) };
         }
@@ -149,7 +149,7 @@ impl Tree {
                     (ty, ident.to_string(), mutability.is_some())
                 }
                 Pat::Wild(_) => {
-                    // A hidden name, so that the probe sees the value.
+                    // A hidden name, so that the probe receives the value.
                     let ident = internal(&format!("unnamed{}", self.types.len()));
                     let (ty, probe) = self.probe(&ident, None);
                     probes.push(probe);
@@ -260,7 +260,7 @@ impl Tree {
     }
 }
 
-impl Tree {
+impl TreeBuilder {
     /// The number of dimensions of a tensor of scalars whose type is written.
     fn written_rank(&self, tensor: &str) -> Option<usize> {
         let known = self.scalar_tensors.iter().find(|(of, _)| of == tensor);

@@ -7,7 +7,7 @@ use quadrants_frontend::syntax::{
 };
 use syn::{Pat, PatIdent, RangeLimits, punctuated::Punctuated};
 
-use super::{Tree, value_block};
+use super::{TreeBuilder, value_block};
 use crate::{
     ast::{alternatives, is_constant_pattern, member_name, pattern_names},
     marks,
@@ -15,18 +15,18 @@ use crate::{
 
 /// A matched value, or a part of it.
 #[derive(Clone)]
-struct Matched {
+struct MatchedValue {
     /// The name and the type of the whole value in the tree.
     name: String,
     ty: TypeIx,
     span: TreeSpan,
     /// The way from the whole value to the part.
-    path: Vec<PatternPart>,
+    path: Vec<PatternStep>,
 }
 
 /// A part of a value.
 #[derive(Clone, PartialEq, Eq)]
-enum PatternPart {
+enum PatternStep {
     /// A field by its name, or a part by its number; `-1` is the last part, `-2` the one before.
     Field(String),
     /// An element of an array or vector, by its index.
@@ -34,18 +34,18 @@ enum PatternPart {
 }
 
 /// The condition of a pattern, and the names that it binds.
-struct Test {
+struct PatternTest {
     /// `None` if every value matches.
     cond: Option<Expr>,
-    bindings: Vec<Binding>,
+    bindings: Vec<PatternBinding>,
 }
 
-struct Binding {
+struct PatternBinding {
     name: Ident,
-    to: Matched,
+    to: MatchedValue,
 }
 
-impl Tree {
+impl TreeBuilder {
     pub(super) fn match_expr(&mut self, each: &mut syn::ExprMatch) -> ExprKind {
         let span = self.spans.of(&*each.expr);
         let value = self.expr(&mut each.expr);
@@ -54,7 +54,7 @@ impl Tree {
         let site = marks::take(&mut each.attrs);
         let ty = self.pass(&mut each.expr);
         let ty = self.put_site(site, ty);
-        let matched = Matched { name: name.clone(), ty, span, path: Vec::new() };
+        let matched = MatchedValue { name: name.clone(), ty, span, path: Vec::new() };
         let mut arms = Vec::with_capacity(each.arms.len());
         for arm in &mut each.arms {
             match self.arm(arm, &matched) {
@@ -82,7 +82,7 @@ impl Tree {
     fn arm(
         &mut self,
         arm: &mut syn::Arm,
-        matched: &Matched,
+        matched: &MatchedValue,
     ) -> Option<Vec<(Option<Expr>, Block, TreeSpan)>> {
         let span = self.spans.of(&arm.pat);
         let (pattern, guard) = match &mut arm.pat {
@@ -99,7 +99,7 @@ impl Tree {
         let tests = patterns.iter().map(|pattern| self.pattern(pattern, matched));
         let tests = tests.collect::<Option<Vec<_>>>()?;
         let bindings = &tests.first()?.bindings;
-        let names = |test: &Test| {
+        let names = |test: &PatternTest| {
             let mut names: Vec<_> = test.bindings.iter().map(|one| one.name.to_string()).collect();
             names.sort();
             names
@@ -119,7 +119,7 @@ impl Tree {
         }
         let named: Vec<_> = bindings.iter().map(|one| one.name.clone()).zip(types).collect();
 
-        let parts = |test: &Test| {
+        let parts = |test: &PatternTest| {
             let path = |name: &Ident| {
                 let binding = test.bindings.iter().find(|binding| binding.name == *name);
                 binding.map(|binding| binding.to.path.clone())
@@ -128,11 +128,11 @@ impl Tree {
         };
         let of_first = parts(&tests[0]);
         let bind_the_same = tests.iter().all(|test| parts(test) == of_first);
-        let arms = tests.into_iter().map(|Test { cond, bindings }| {
+        let arms = tests.into_iter().map(|PatternTest { cond, bindings }| {
             // rustc checks that all alternatives bind the same names, with equal types.
             let lets: Vec<_> = bindings
                 .iter()
-                .filter_map(|Binding { name, to }| {
+                .filter_map(|PatternBinding { name, to }| {
                     let (_, ty) = named.iter().find(|(named, _)| named == name)?;
                     let (name, value) = (name.to_string(), to.value());
                     let kind = StmtKind::Let { name, mutable: false, ty: *ty, value };
@@ -166,8 +166,8 @@ impl Tree {
     }
 
     /// Binds a name to a matched value or a part of it. Only the type of the whole value is known already.
-    fn bind_matched(&mut self, binding: &Binding, probes: &mut Vec<syn::Stmt>) -> TypeIx {
-        let Binding { name, to } = binding;
+    fn bind_matched(&mut self, binding: &PatternBinding, probes: &mut Vec<syn::Stmt>) -> TypeIx {
+        let PatternBinding { name, to } = binding;
         if to.path.is_empty() {
             self.bind(name);
             return to.ty;
@@ -175,13 +175,13 @@ impl Tree {
         self.bind_probed(name, probes)
     }
 
-    fn equal(&mut self, mut value: syn::Expr, matched: &Matched) -> Option<Test> {
+    fn equal(&mut self, mut value: syn::Expr, matched: &MatchedValue) -> Option<PatternTest> {
         let cond = matched.compared(BinaryOp::Eq, self.expr(&mut value));
-        Some(Test { cond: Some(cond), bindings: Vec::new() })
+        Some(PatternTest { cond: Some(cond), bindings: Vec::new() })
     }
 
-    fn pattern(&mut self, pattern: &Pat, matched: &Matched) -> Option<Test> {
-        let plain = |cond| Some(Test { cond, bindings: Vec::new() });
+    fn pattern(&mut self, pattern: &Pat, matched: &MatchedValue) -> Option<PatternTest> {
+        let plain = |cond| Some(PatternTest { cond, bindings: Vec::new() });
         match pattern {
             Pat::Wild(_) => plain(None),
             Pat::Paren(paren) => self.pattern(&paren.pat, matched),
@@ -200,14 +200,14 @@ impl Tree {
             Pat::Ident(PatIdent { by_ref: None, mutability: None, subpat, ident, .. }) => {
                 let inner = match subpat {
                     Some((_, inner)) => self.pattern(inner, matched)?,
-                    None => Test { cond: None, bindings: Vec::new() },
+                    None => PatternTest { cond: None, bindings: Vec::new() },
                 };
                 // A second name for the same value could be a constant, of which the IR knows nothing.
-                let binding = Binding { name: ident.clone(), to: matched.clone() };
+                let binding = PatternBinding { name: ident.clone(), to: matched.clone() };
                 inner
                     .bindings
                     .is_empty()
-                    .then(|| Test { cond: inner.cond, bindings: vec![binding] })
+                    .then(|| PatternTest { cond: inner.cond, bindings: vec![binding] })
             }
             // `(..)`, `[..]`
             Pat::Tuple(syn::PatTuple { elems, .. }) | Pat::Slice(syn::PatSlice { elems, .. })
@@ -217,17 +217,17 @@ impl Tree {
             }
             Pat::Tuple(syn::PatTuple { elems, .. })
             | Pat::TupleStruct(syn::PatTupleStruct { elems, .. }) => {
-                let field = |at: usize| PatternPart::Field(at.to_string());
+                let field = |at: usize| PatternStep::Field(at.to_string());
                 self.parts(numbered(elems, field), matched)
             }
             Pat::Slice(syn::PatSlice { elems, .. }) => {
-                self.parts(numbered(elems, PatternPart::Element), matched)
+                self.parts(numbered(elems, PatternStep::Element), matched)
             }
             Pat::Struct(of) => {
                 let fields = of
                     .fields
                     .iter()
-                    .map(|field| (PatternPart::Field(member_name(&field.member)), &*field.pat));
+                    .map(|field| (PatternStep::Field(member_name(&field.member)), &*field.pat));
                 self.parts(fields, matched)
             }
             Pat::Range(range) => {
@@ -267,16 +267,16 @@ impl Tree {
     /// enum, as in `Cell::Sand { .. }`, or a struct, and only rustc knows which.
     fn parts<'p>(
         &mut self,
-        parts: impl Iterator<Item = (PatternPart, &'p Pat)>,
-        matched: &Matched,
-    ) -> Option<Test> {
-        let mut all = Test { cond: None, bindings: Vec::new() };
+        parts: impl Iterator<Item = (PatternStep, &'p Pat)>,
+        matched: &MatchedValue,
+    ) -> Option<PatternTest> {
+        let mut all = PatternTest { cond: None, bindings: Vec::new() };
         let mut parts = parts.peekable();
         parts.peek()?;
         for (field, pattern) in parts {
             let mut part = matched.clone();
             part.path.push(field);
-            let Test { cond, bindings } = self.pattern(pattern, &part)?;
+            let PatternTest { cond, bindings } = self.pattern(pattern, &part)?;
             all.bindings.extend(bindings);
             all.cond = match (all.cond, cond) {
                 (Some(before), Some(cond)) => Some(logic(LogicOp::And, before, cond)),
@@ -287,14 +287,14 @@ impl Tree {
     }
 }
 
-impl Matched {
+impl MatchedValue {
     fn value(&self) -> Expr {
         let mut value = Expr { kind: ExprKind::Name(self.name.clone()), span: self.span };
         for part in &self.path {
             let inner = Box::new(value);
             let kind = match part {
-                PatternPart::Field(name) => ExprKind::Field { value: inner, name: name.clone() },
-                PatternPart::Element(at) => {
+                PatternStep::Field(name) => ExprKind::Field { value: inner, name: name.clone() },
+                PatternStep::Element(at) => {
                     let kind = ExprKind::Literal {
                         kind: LiteralKind::Int,
                         text: at.to_string(),
@@ -333,12 +333,12 @@ fn logic(op: LogicOp, lhs: Expr, rhs: Expr) -> Expr {
 /// of parts depends on the type.
 fn numbered(
     elems: &Punctuated<Pat, syn::Token![,]>,
-    part: impl Fn(usize) -> PatternPart,
-) -> impl Iterator<Item = (PatternPart, &Pat)> {
+    part: impl Fn(usize) -> PatternStep,
+) -> impl Iterator<Item = (PatternStep, &Pat)> {
     let (count, rest) = (elems.len(), elems.iter().position(|one| matches!(one, Pat::Rest(_))));
     elems.iter().enumerate().filter_map(move |(at, pattern)| match rest {
         Some(rest) if at == rest => None,
-        Some(rest) if at > rest => Some((PatternPart::Field(format!("-{}", count - at)), pattern)),
+        Some(rest) if at > rest => Some((PatternStep::Field(format!("-{}", count - at)), pattern)),
         _ => Some((part(at), pattern)),
     })
 }

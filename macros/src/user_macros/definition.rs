@@ -32,37 +32,37 @@ pub(crate) fn with_rules_for_kernels(item: &ItemMacro) -> syn::Result<TokenStrea
     };
     let rules = Parser::parse2(rules, item.mac.tokens.clone())?;
     let added = rules.iter().map(|rule| for_kernels(rule, name));
-    let all: TokenStream = added.chain(rules.iter().map(Rule::to_token_stream)).collect();
+    let all: TokenStream = added.chain(rules.iter().map(MacroRule::to_token_stream)).collect();
     let attributes = &item.attrs;
     Ok(quote!(#(#attributes)* macro_rules! #name { #all }))
 }
 
 /// `(pattern) => { body };`
-struct Rule {
+struct MacroRule {
     pattern: Group,
     body: Group,
 }
 
-impl Rule {
+impl MacroRule {
     fn to_token_stream(&self) -> TokenStream {
         let Self { pattern, body } = self;
         quote!(#pattern => #body;)
     }
 }
 
-fn rules(input: ParseStream<'_>) -> syn::Result<Vec<Rule>> {
+fn rules(input: ParseStream<'_>) -> syn::Result<Vec<MacroRule>> {
     let mut rules = Vec::new();
     while !input.is_empty() {
         let pattern = input.parse()?;
         input.parse::<Token![=>]>()?;
-        rules.push(Rule { pattern, body: input.parse()? });
+        rules.push(MacroRule { pattern, body: input.parse()? });
         input.parse::<Option<Token![;]>>()?;
     }
     Ok(rules)
 }
 
 /// The rule for kernels: it passes the expansion on to a macro that its arguments name.
-fn for_kernels(rule: &Rule, name: &Ident) -> TokenStream {
+fn for_kernels(rule: &MacroRule, name: &Ident) -> TokenStream {
     let (pattern, marker, dollar) = (rule.pattern.stream(), marker(Span::call_site()), dollar());
     let mut locals = BTreeSet::new();
     bound_names(&rule.body.stream(), &mut locals);

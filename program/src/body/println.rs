@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use quadrants_ir::{
     Const,
     abi::{ErrorRecord, MessageBuffer},
-    format::{Argument, Format},
+    format::{Format, FormatArgument},
     types::Type,
 };
 
@@ -104,8 +104,8 @@ impl TextArgument {
     /// The text with the arguments in it. It has the positions of the arguments.
     pub(super) fn fill(text: &str, args: &[Self]) -> String {
         let position = |argument| match argument {
-            Argument::Position(at) => Ok(at),
-            Argument::Name(name) => Err(name),
+            FormatArgument::Position(at) => Ok(at),
+            FormatArgument::Name(name) => Err(name),
         };
         // The macro has parsed the text.
         let format = Format::parse(text, position).unwrap_or_default();

@@ -21,13 +21,17 @@ pub enum DlpackProblem {
         minor: u32,
     },
     /// The managed tensor has no shape.
-    #[error("it has {ndim} dimensions and no shape, which is against the protocol")]
+    #[error(
+        "it has {ndim} dimensions and no shape, which is against the protocol; help: use a producer that fills in the shape"
+    )]
     NoShape {
         /// The number of dimensions.
         ndim: i32,
     },
     /// DLPack has no name for the program's backend.
-    #[error("DLPack has no name for the memory of the backend `{backend}`")]
+    #[error(
+        "DLPack has no name for the memory of the backend `{backend}`; help: copy the elements through the host"
+    )]
     Backend {
         /// The backend.
         backend: &'static str,
@@ -71,7 +75,7 @@ pub enum DlpackProblem {
     },
     /// An extent is negative, or not the number of scalars of the elements.
     #[error(
-        "its extent is {extent} on axis {axis}{}",
+        "its extent is {extent} on axis {axis}{}; help: reshape it",
         .expected.map_or_else(String::new, |of| format!(", and the elements of the tensor have {of} scalars there"))
     )]
     Extent {
@@ -97,7 +101,9 @@ pub enum DlpackProblem {
     #[error("its elements must not be written; help: `from_dlpack_read_only`, or a copy")]
     ReadOnly,
     /// The sum of address and offset is no address.
-    #[error("its address and its byte offset exceed 64 bits")]
+    #[error(
+        "its address and its byte offset exceed 64 bits; help: use a producer that fills in the address"
+    )]
     Address,
     /// The elements have several fields.
     #[error(

@@ -5,10 +5,12 @@
 #[non_exhaustive]
 pub enum ForeignMemoryProblem {
     /// The address is null.
-    #[error("the address is null")]
+    #[error("the address is null; help: pass the address of an allocation")]
     Null,
     /// The address is not aligned.
-    #[error("the address is not a multiple of {alignment}")]
+    #[error(
+        "the address is not a multiple of {alignment}; help: pass an address that is aligned for the elements"
+    )]
     Misaligned {
         /// The alignment that the elements need.
         alignment: usize,
@@ -20,7 +22,9 @@ pub enum ForeignMemoryProblem {
         backend: &'static str,
     },
     /// It is memory of another device.
-    #[error("it is memory of {backend} device {found}, and the program's device is {expected}")]
+    #[error(
+        "it is memory of {backend} device {found}, and the program's device is {expected}; help: pass memory of the program's device, or open a program on the other one"
+    )]
     OtherDevice {
         /// The backend.
         backend: &'static str,
@@ -35,7 +39,9 @@ pub enum ForeignMemoryProblem {
     )]
     OtherContext,
     /// The allocation ends before the tensor does.
-    #[error("the tensor needs {needed} bytes there, and the allocation has {available}")]
+    #[error(
+        "the tensor needs {needed} bytes there, and the allocation has {available}; help: use a shape that fits the allocation"
+    )]
     TooSmall {
         /// The bytes that the tensor needs. Tensors of scalars of 1 or 2 bytes need whole 4-byte words on GPUs.
         needed: usize,

@@ -42,7 +42,7 @@ impl fmt::Display for Hazard {
         write!(
             f,
             "`{}` on stream {} ({}) {} `{}`, and nothing orders it after `{}` on stream {} ({}), which {} the same \
-             memory as `{}`: record an event there and make stream {} wait for it",
+             memory as `{}`; help: record an event there and make stream {} wait for it",
             later.kernel,
             later.stream,
             later.at,

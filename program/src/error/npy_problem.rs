@@ -37,7 +37,9 @@ pub enum NpyProblem {
         expected: usize,
     },
     /// The file is shorter than its elements.
-    #[error("it has {bytes} bytes, which is too little for the shape {shape:?}")]
+    #[error(
+        "it has {bytes} bytes, which is too little for the shape {shape:?}; help: write the file again"
+    )]
     Truncated {
         /// The shape in its header.
         shape: Vec<usize>,

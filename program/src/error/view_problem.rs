@@ -7,7 +7,7 @@ use crate::{Error, value::strided::Strided};
 #[non_exhaustive]
 pub enum ViewProblem {
     /// The tensor has no axis of this number.
-    #[error("a tensor of shape {shape:?} has no axis {axis}; axes are counted from 0")]
+    #[error("a tensor of shape {shape:?} has no axis {axis}; help: axes are counted from 0")]
     NoAxis {
         /// The axis.
         axis: usize,
@@ -15,7 +15,9 @@ pub enum ViewProblem {
         shape: Vec<usize>,
     },
     /// A range or an index is not inside an axis.
-    #[error("{begin}..{end} is not inside axis {axis} of a tensor of shape {shape:?}")]
+    #[error(
+        "{begin}..{end} is not inside axis {axis} of a tensor of shape {shape:?}; help: use a range inside the axis"
+    )]
     Range {
         /// The axis.
         axis: usize,
@@ -33,7 +35,9 @@ pub enum ViewProblem {
         axis: usize,
     },
     /// The given axes are not all axes of the tensor, each once.
-    #[error("{axes:?} does not name each axis of a tensor of shape {shape:?} once")]
+    #[error(
+        "{axes:?} does not name each axis of a tensor of shape {shape:?} once; help: name each axis once"
+    )]
     Permutation {
         /// The axes.
         axes: Vec<usize>,

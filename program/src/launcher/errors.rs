@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     Array, Offloaded,
-    launch_analysis::{Cause, Overflow, Race, ValueOrigin},
+    launch_analysis::{Cause, OverflowingCounter, Race, ValueOrigin},
     types::Type,
 };
 use quadrants_runtime as rt;
@@ -48,30 +48,31 @@ pub(crate) fn result_error(kernel: &Offloaded, requested: Option<Type>) -> Error
 pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
     let task = &kernel.tasks[race.task.index()];
     let tensor = name_of(kernel, race.object);
-    let reason = if let Some(Overflow { array, bits, increments, may_decrease }) = race.counter {
-        let tensor = name_of(kernel, array);
-        RaceReason::CounterOverflow(CounterOverflow {
-            tensor,
-            bits,
-            draws: increments,
-            may_decrease,
-        })
-    } else if let Some(example) = race.example {
-        let dims = task.kind.dims().into_iter().flatten();
-        let mut variables: Vec<String> =
-            dims.map(|dim| kernel.locals[dim.var].name.clone()).collect();
-        let thread = race.thread.map(|local| kernel.locals[local].name.clone());
-        variables
-            .extend(task.kind.threads().map(|_| thread.unwrap_or_else(|| "thread".to_owned())));
-        RaceReason::Example(RaceExample {
-            variables,
-            iterations: example.iterations.map(|values| values.to_vec()),
-            tensor: tensor.clone(),
-            element: example.element.to_vec(),
-        })
-    } else {
-        RaceReason::Unproven(unproven(kernel, race.object, race.cause))
-    };
+    let reason =
+        if let Some(OverflowingCounter { array, bits, increments, may_decrease }) = race.counter {
+            let tensor = name_of(kernel, array);
+            RaceReason::CounterOverflow(CounterOverflow {
+                tensor,
+                bits,
+                draws: increments,
+                may_decrease,
+            })
+        } else if let Some(example) = race.example {
+            let dims = task.kind.dims().into_iter().flatten();
+            let mut variables: Vec<String> =
+                dims.map(|dim| kernel.locals[dim.var].name.clone()).collect();
+            let thread = race.thread.map(|local| kernel.locals[local].name.clone());
+            variables
+                .extend(task.kind.threads().map(|_| thread.unwrap_or_else(|| "thread".to_owned())));
+            RaceReason::Example(RaceExample {
+                variables,
+                iterations: example.iterations.map(|values| values.to_vec()),
+                tensor: tensor.clone(),
+                element: example.element.to_vec(),
+            })
+        } else {
+            RaceReason::Unproven(unproven(kernel, race.object, race.cause))
+        };
     Error::Race {
         kernel: kernel.name.clone(),
         file: kernel.file.clone(),
@@ -104,7 +105,8 @@ fn cause_text(kernel: &Offloaded, list: Array, cause: Cause) -> String {
             line(site)
         ),
         Cause::Unknown(ValueOrigin::OldValue(array, site)) => format!(
-            "an index depends on the old value of an atomic on `{}` (line {}), which is no ticket",
+            "an index depends on the old value of an atomic on `{}` (line {}), which may repeat: only \
+             `atomic_add` on an integer counter returns values that differ (tickets)",
             name_of(kernel, array),
             line(site)
         ),
@@ -112,7 +114,7 @@ fn cause_text(kernel: &Offloaded, list: Array, cause: Cause) -> String {
             format!("an index depends on `{}`, which changes in a loop", kernel.locals[local].name)
         }
         Cause::Counters(array) => format!(
-            "tickets of different counters in `{}` may be equal, and the counter's index is not part of the list's \
+            "the values that `atomic_add` on different counters in `{}` returns (tickets) may be equal, and the counter's index is not part of the list's \
              index, as the `c` of `count[c]` is in `list[[c, at]]`; help: write to `{}` by \
              `atomic_exchange`, which needs no proof",
             name_of(kernel, array),
@@ -125,7 +127,7 @@ fn cause_text(kernel: &Offloaded, list: Array, cause: Cause) -> String {
             name_of(kernel, sums)
         ),
         Cause::Ticket(array) => format!(
-            "tickets of `{}` differ from each other by the amount that is added, and nothing else is known of them: \
+            "the values that `atomic_add` on `{}` returns (tickets) differ from each other by the amount that is added, and nothing else is known of them: \
              an index must be the ticket, or the ticket plus less than that amount",
             name_of(kernel, array)
         ),

@@ -187,7 +187,11 @@ impl Plan {
             config.shared_bytes = *shared_bytes;
             let threads: u32 = config.block_dim.iter().product();
             if threads > info.max_threads_per_block {
-                let what = format!("a block of {threads} threads is too large for the device");
+                let most = info.max_threads_per_block;
+                let what = format!(
+                    "a block of {threads} threads is too large for the device, whose maximum is {most}; help: use \
+                     `#[qd::block_size(n)]` or `block_for` with at most {most} threads"
+                );
                 return Err(Error::Grid { kernel: scheduled.name.clone(), what });
             }
             divide_grid(&mut config, task.schedule.coarsening, counts.len(), info.multiprocessors);
@@ -297,7 +301,8 @@ fn iteration_counts(
         && !extents.is_empty()
     {
         let what = format!(
-            "the loop at line {} has {wrapped} iterations: one of its bounds has wrapped, or its step is 0",
+            "the loop at line {} has {wrapped} iterations: one of its bounds has wrapped, or its step is 0; help: use \
+             `saturating_sub` in the bound, and a step of at least 1",
             task.line
         );
         return Err(Error::Grid { kernel: kernel.name.clone(), what });
@@ -307,8 +312,8 @@ fn iteration_counts(
         let dims: Vec<_> =
             extents.dims().iter().map(|(from, to)| format!("{from}..{to}")).collect();
         let what = format!(
-            "the loop at line {} runs over {}, but bounds of parallel loops are at most 2^48 from zero: one of them has \
-             wrapped, or the loop should count from 0 and add its first value inside",
+            "the loop at line {} runs over {}, but bounds of parallel loops are at most 2^48 from zero; help: if one of \
+             them has wrapped, use `saturating_sub` in it; else let the loop count from 0 and add its first value inside",
             task.line,
             dims.join(" and ")
         );

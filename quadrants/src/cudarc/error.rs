@@ -19,13 +19,17 @@ pub enum Error {
     )]
     NoDriver,
     /// The program is of another backend.
-    #[error("the program runs on the backend `{backend}`, and cudarc is for `cuda`")]
+    #[error(
+        "the program runs on the backend `{backend}`, and cudarc is for `cuda`; help: open it by `cudarc::open`, or with `Arch::Cuda`"
+    )]
     OtherBackend {
         /// The program's backend.
         backend: &'static str,
     },
     /// The object of cudarc is of another device.
-    #[error("{what} of cudarc is of device {found}, and the program of device {expected}")]
+    #[error(
+        "{what} of cudarc is of device {found}, and the program of device {expected}; help: open a program on that device, or copy the memory"
+    )]
     OtherDevice {
         /// What it is.
         what: &'static str,
@@ -51,7 +55,9 @@ pub enum Error {
     )]
     PerThreadStream,
     /// The number of elements is not that of the shape.
-    #[error("{elements} elements of cudarc have no shape {shape:?}")]
+    #[error(
+        "{elements} elements of cudarc have no shape {shape:?}; help: use a shape with as many elements"
+    )]
     Length {
         /// The number of elements.
         elements: usize,

@@ -124,7 +124,7 @@ fn operators(ty: ScalarType, name: &str, options: Options) -> Offloaded {
                 }
             }
         }
-        if ty.is_float() || ty.is_signed_int() {
+        if ty.is_float() || ty.is_wide_signed_int() {
             let negative = b.unary(UnaryOp::Neg, x);
             let twice = b.unary(UnaryOp::Neg, negative);
             let sum = b.binary(BinaryOp::Sub, twice, negative);
@@ -279,7 +279,7 @@ fn functions(ty: ScalarType) -> Offloaded {
     let n = table.build.scalar("n", ScalarType::I32);
     table.finish(|b, put| {
         let mut list = vec![MathFn::Min, MathFn::Max];
-        if ty.is_signed_int() {
+        if ty.is_wide_signed_int() {
             list.push(MathFn::Abs);
         }
         if ty.is_float() {

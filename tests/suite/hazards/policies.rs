@@ -88,7 +88,8 @@ fn an_unordered_conflict_is_rejected_and_names_both_launches(backend: TestBacken
     let (file, s1, s2) = (file!(), on.s1.id(), on.s2.id());
     let expected = format!(
         "`copy` on stream {s2} ({file}:{line}:42) reads `from`, and nothing orders it after `set` on stream {s1} \
-         ({file}:{}:25), which writes the same memory as `out`: record an event there and make stream {s2} wait for it",
+         ({file}:{}:25), which writes the same memory as `out`; help: record an event there and make stream {s2} \
+         wait for it",
         line - 2
     );
     assert_eq!(hazard.to_string(), expected);

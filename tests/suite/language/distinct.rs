@@ -155,7 +155,11 @@ fn repeated_elements_are_reported(backend: TestBackend) -> qd::Result<()> {
     assert_eq!((value, positions), (values[17].to_string(), [17, 4321]));
     let narrow = prog.tensor_from(&[3_u8, 255, 0, 255], [2, 2])?;
     let error = qd::distinct(&narrow).unwrap_err();
-    assert_eq!(error.to_string(), "elements 1 and 3 of the tensor are both 255; all must differ");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("elements 1 and 3 of the tensor are both 255, but all must"),
+        "{text}"
+    );
     let all: Vec<i8> = (-128..=127).collect();
     qd::distinct(&prog.tensor_from(&all, [256])?)?;
     qd::distinct(&prog.zeros::<u32, 1>([0])?)?;

@@ -180,7 +180,7 @@ fn a_message_with_too_many_numbers_is_an_error_of_the_launch(backend: TestBacken
     let Some((on, _)) = Printed::open(backend) else { return Ok(()) };
     let mut x = on.program.zeros([2])?;
     let error = too_large(Matrix::zero(), &mut x).launch().unwrap_err().to_string();
-    let what = "a message has at most 27 numbers here, and this one has 32: print the parts";
+    let what = "a message has at most 27 numbers here, and this one has 32; help: print the parts";
     assert!(error.contains(what), "{error}");
     Ok(())
 }

@@ -115,7 +115,10 @@ fn tickets_of_several_counters() -> Result<()> {
     let program = Program::open(Arch::Cpu)?;
     let (mut count, mut list) = (program.zeros([20])?, program.zeros([20])?);
     let text = refused(sorted(&mut count, &mut list).launch());
-    says(&text, &["tickets of different counters in `count` may be equal", "`atomic_exchange`"]);
+    says(
+        &text,
+        &["on different counters in `count` returns (tickets) may be equal", "`atomic_exchange`"],
+    );
     Ok(())
 }
 

@@ -2,20 +2,20 @@
 
 use quadrants_ir::races::{IntType, NodeId, Uniformity, ValueNode};
 
-use super::{Binding, ElementPart, Walk};
+use super::{Binding, ElementPart, SampleWalk};
 use crate::{
     races::{
-        access::{Access, AccessKind},
+        access::{SampledAccess, SampledAccessKind},
         value::AbstractValue,
     },
     syntax::{Expr, Span},
 };
 
-impl Walk<'_> {
+impl SampleWalk<'_> {
     /// Records an access to the element `part`, whose expression is `place`.
     pub(in crate::races) fn record_access(
         &mut self,
-        kind: AccessKind,
+        kind: SampledAccessKind,
         part: &ElementPart<'_>,
         values: Vec<AbstractValue>,
         place: &Expr,
@@ -26,7 +26,7 @@ impl Walk<'_> {
 
     pub(in crate::races) fn push_access(
         &mut self,
-        kind: AccessKind,
+        kind: SampledAccessKind,
         base: &str,
         fields: Vec<String>,
         values: Vec<AbstractValue>,
@@ -41,11 +41,11 @@ impl Walk<'_> {
         };
         let in_phase = self.threads.as_ref().filter(|threads| threads.in_phase);
         let phase = in_phase.map(|threads| threads.phases);
-        self.task.accesses.push(Access {
+        self.task.accesses.push(SampledAccess {
             forms,
             tensor,
             fields,
-            guards: self.guards.clone(),
+            conditions: self.conditions.clone(),
             is_shared,
             phase,
             kind,

@@ -1,13 +1,13 @@
 //! The top level of a kernel: its tasks, in branches and `stream_parallel` blocks.
 
-use super::{RegionBlock, Task, Walk};
+use super::{SampleWalk, SampledRegionBlock, SampledTask};
 use crate::{
     races::loops::assigned,
     syntax::{Block, Expr, ExprKind, Stmt, StmtKind, StreamParallelArgument},
     visit::expr_has_parallel,
 };
 
-impl Walk<'_> {
+impl SampleWalk<'_> {
     pub(super) fn top_stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::For(each) if !each.options.serial => {
@@ -35,7 +35,7 @@ impl Walk<'_> {
             }
         };
         self.end_serial();
-        self.parts.push(RegionBlock { tasks: Vec::new(), span: expr.span });
+        self.region_blocks.push(SampledRegionBlock { tasks: Vec::new(), span: expr.span });
         let mark = self.names.mark();
         self.in_region = true;
         self.top_block(body);
@@ -82,16 +82,16 @@ impl Walk<'_> {
     /// Ends the current piece of serial code.
     pub(super) fn end_serial(&mut self) {
         if self.task.accesses.is_empty() {
-            self.task = Task::new();
+            self.task = SampledTask::new();
         } else {
             self.end_task();
         }
     }
 
     pub(super) fn end_task(&mut self) {
-        let task = std::mem::replace(&mut self.task, Task::new());
-        if let Some(part) = self.parts.last_mut() {
-            part.tasks.push(task);
+        let task = std::mem::replace(&mut self.task, SampledTask::new());
+        if let Some(region_block) = self.region_blocks.last_mut() {
+            region_block.tasks.push(task);
         }
     }
 }

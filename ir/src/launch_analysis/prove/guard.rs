@@ -4,8 +4,8 @@
 //! operators also the values that a side is computed from. Facts hold only in the region that the condition dominates.
 
 use super::{
-    build::{Fact, ProofBuilder, is_stable},
-    proof::{Instruction, IntervalOp, PENDING, Register, Solve},
+    builder::{Fact, ProofBuilder, is_stable},
+    proof::{Instruction, IntervalOp, InverseOperation, PENDING, Register},
 };
 use crate::{BinaryOp, ExprId, ExprKind, LocalId, ScalarType, UnaryOp};
 
@@ -85,19 +85,19 @@ impl ProofBuilder<'_> {
                 return;
             }
             ExprKind::Binary { op: BinaryOp::Add, lhs, rhs } => {
-                self.solve(depth, Solve::Addend, within, lhs, rhs, ty);
-                self.solve(depth, Solve::Addend, within, rhs, lhs, ty);
+                self.solve(depth, InverseOperation::Addend, within, lhs, rhs, ty);
+                self.solve(depth, InverseOperation::Addend, within, rhs, lhs, ty);
             }
             ExprKind::Binary { op: BinaryOp::Sub, lhs, rhs } => {
-                self.solve(depth, Solve::Minuend, within, lhs, rhs, ty);
-                self.solve(depth, Solve::Subtrahend, within, rhs, lhs, ty);
+                self.solve(depth, InverseOperation::Minuend, within, lhs, rhs, ty);
+                self.solve(depth, InverseOperation::Subtrahend, within, rhs, lhs, ty);
             }
             ExprKind::Binary { op: BinaryOp::Mul, lhs, rhs } => {
-                self.solve(depth, Solve::Factor, within, lhs, rhs, ty);
-                self.solve(depth, Solve::Factor, within, rhs, lhs, ty);
+                self.solve(depth, InverseOperation::Factor, within, lhs, rhs, ty);
+                self.solve(depth, InverseOperation::Factor, within, rhs, lhs, ty);
             }
             ExprKind::Cast { value: inner } if nodes.exprs[inner].ty.is_int() => {
-                self.solve(depth, Solve::Converted, within, inner, inner, ty);
+                self.solve(depth, InverseOperation::Converted, within, inner, inner, ty);
             }
             _ => return,
         }
@@ -111,7 +111,7 @@ impl ProofBuilder<'_> {
     fn solve(
         &mut self,
         depth: u32,
-        solve: Solve,
+        solve: InverseOperation,
         within: Register,
         operand: ExprId,
         other: ExprId,
@@ -121,7 +121,7 @@ impl ProofBuilder<'_> {
             return;
         }
         let (known, other) = (self.value(operand), self.value(other));
-        let within = self.compute(IntervalOp::Solve(solve, ty, [known, within, other]));
+        let within = self.compute(IntervalOp::InverseOperation(solve, ty, [known, within, other]));
         self.constrain(operand, within, depth - 1);
     }
 

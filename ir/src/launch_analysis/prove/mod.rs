@@ -6,7 +6,7 @@
 //! Inside a branch, and after a branch that ends early, the condition narrows the compared values ([`guard`]). Branches
 //! that the launch never takes and loops that it makes empty are skipped: they need no proof.
 
-mod build;
+mod builder;
 mod guard;
 mod proof;
 
@@ -17,8 +17,8 @@ use crate::{
     extents::Extents,
 };
 
-use build::ProofBuilder;
-use proof::{Leaf, Register};
+use builder::ProofBuilder;
+use proof::{ProofInput, Register};
 
 pub use proof::UnprovenIndex;
 pub(super) use proof::{Proof, ProofOutcome};
@@ -44,7 +44,7 @@ impl Narrowable {
     pub(crate) fn new(kernel: &Offloaded, task: TaskId) -> Self {
         let task = &kernel.tasks[task.index()];
         let proof = Proof::new(kernel, &ArgLayout::new(&kernel.params), task);
-        Self { proof, followed: build::relevant(kernel.into(), task) }
+        Self { proof, followed: builder::relevant(kernel.into(), task) }
     }
 
     pub(crate) fn may_fit(&self, value: ExprId) -> bool {
@@ -58,13 +58,13 @@ impl Narrowable {
 
 impl Proof {
     pub(super) fn new(kernel: &Offloaded, layout: &ArgLayout, task: &Task) -> Self {
-        let mut builder = ProofBuilder::new(kernel, layout, build::relevant(kernel.into(), task));
+        let mut builder = ProofBuilder::new(kernel, layout, builder::relevant(kernel.into(), task));
         builder.threads = task.kind.threads().unwrap_or(1);
         builder.find_tables(task);
         builder.block(task.prelude);
         builder.examines = true;
         for (at, dim) in task.kind.dims().into_iter().flatten().enumerate() {
-            let register = builder.leaf(Leaf::Dimension(at));
+            let register = builder.leaf(ProofInput::Dimension(at));
             builder.set(dim.var, register);
         }
         builder.block(task.body);

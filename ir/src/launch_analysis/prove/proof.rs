@@ -20,7 +20,7 @@ pub(crate) struct Proof {
     /// The initial values of the registers: the constants.
     pub(super) start: Vec<Interval>,
     /// The registers that are set at the start of each evaluation.
-    pub(super) leaves: Vec<(Register, Leaf)>,
+    pub(super) leaves: Vec<(Register, ProofInput)>,
     pub(super) instructions: Vec<Instruction>,
     pub(crate) has_requirements: bool,
     /// Whether an index may be any value of its type, so that no arguments can prove it.
@@ -30,7 +30,7 @@ pub(crate) struct Proof {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Leaf {
+pub(super) enum ProofInput {
     Argument { word: usize, ty: ScalarType },
     Dimension(usize),
 }
@@ -46,7 +46,7 @@ pub(super) enum IntervalOp {
     DivRem(DivRemOp, ScalarType, Register, Register),
     Select(Register, Register, Register),
     /// Narrows an operand from the known range of an operator's result.
-    Solve(Solve, ScalarType, [Register; 3]),
+    InverseOperation(InverseOperation, ScalarType, [Register; 3]),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,7 @@ pub(super) enum Instruction {
     },
     Require {
         index: Register,
-        below: Below,
+        below: IndexLimit,
         site: SiteId,
         axis: u8,
     },
@@ -122,7 +122,7 @@ pub struct UnprovenIndex {
 
 /// The exclusive upper bound of an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Below {
+pub(super) enum IndexLimit {
     /// An extent, in this word of the argument block.
     Word(usize),
     /// A constant extent of a shared array.
@@ -133,7 +133,7 @@ pub(super) enum Below {
 
 /// How to compute an operand of an operator from the result and the other operand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Solve {
+pub(super) enum InverseOperation {
     /// `a` of `a + other`
     Addend,
     /// `a` of `a - other`
@@ -146,7 +146,7 @@ pub(super) enum Solve {
     Converted,
 }
 
-impl Solve {
+impl InverseOperation {
     /// The narrowed range of an operand with the range `known`, if the result is in `within`. `ty` is the type of the
     /// result.
     pub(super) fn evaluate(
@@ -191,8 +191,8 @@ impl Proof {
     /// The words of the argument block that the proof depends on, except the extents that indices are compared with.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = usize> {
         self.leaves.iter().filter_map(|(_, leaf)| match leaf {
-            Leaf::Argument { word, .. } => Some(*word),
-            Leaf::Dimension(_) => None,
+            ProofInput::Argument { word, .. } => Some(*word),
+            ProofInput::Dimension(_) => None,
         })
     }
 
@@ -204,7 +204,7 @@ impl Proof {
     /// The extents that indices are compared with.
     pub(crate) fn extents<'a>(&'a self, args: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
         self.instructions.iter().filter_map(|instruction| match instruction {
-            Instruction::Require { below: Below::Word(word), .. } => Some(args[*word]),
+            Instruction::Require { below: IndexLimit::Word(word), .. } => Some(args[*word]),
             _ => None,
         })
     }
@@ -261,8 +261,8 @@ impl Proof {
         let mut registers: SmallVec<[Interval; 24]> = SmallVec::from_slice(&self.start);
         for &(register, leaf) in &self.leaves {
             registers[register as usize] = match leaf {
-                Leaf::Argument { word, ty } => Interval::of_argument(args[word], ty),
-                Leaf::Dimension(at) => match extents.dims().get(at) {
+                ProofInput::Argument { word, ty } => Interval::of_argument(args[word], ty),
+                ProofInput::Dimension(at) => match extents.dims().get(at) {
                     Some(&(begin, end)) => Interval { lo: begin, hi: end - 1 },
                     None => Interval::WRAPPED,
                 },
@@ -319,10 +319,10 @@ impl Proof {
                 Instruction::Require { index, below, site, axis } => {
                     let index = registers[index as usize];
                     let below = match below {
-                        Below::Word(word) => i128::from(args[word]),
-                        Below::Number(number) => i128::from(number),
+                        IndexLimit::Word(word) => i128::from(args[word]),
+                        IndexLimit::Number(number) => i128::from(number),
                         // An extent that may have wrapped bounds nothing.
-                        Below::Register(register) => match registers[register as usize] {
+                        IndexLimit::Register(register) => match registers[register as usize] {
                             extent if extent.is_wrapped() => 0,
                             extent => extent.lo,
                         },
@@ -358,13 +358,13 @@ impl Instruction {
 impl IntervalOp {
     fn evaluate(self, registers: &[Interval]) -> Interval {
         let get = |register: Register| registers[register as usize];
-        if let Self::Solve(solve, ty, [known, within, other]) = self {
+        if let Self::InverseOperation(solve, ty, [known, within, other]) = self {
             return solve.evaluate(ty, get(known), get(within), get(other));
         }
         let (a, b, c) = match self {
             Self::Neg(_, a) | Self::Not(_, a) | Self::Abs(_, a) | Self::Cast(_, a) => (a, a, a),
             Self::Binary(_, _, a, b) | Self::Limit(_, a, b) | Self::DivRem(_, _, a, b) => (a, b, b),
-            Self::Select(a, b, c) | Self::Solve(_, _, [a, b, c]) => (a, b, c),
+            Self::Select(a, b, c) | Self::InverseOperation(_, _, [a, b, c]) => (a, b, c),
         };
         let (a, b, c) = (get(a), get(b), get(c));
         if a.is_wrapped() || b.is_wrapped() || c.is_wrapped() {
@@ -381,7 +381,7 @@ impl IntervalOp {
             Self::DivRem(DivRemOp::Div, ty, ..) => Interval::div(ty, a, b),
             Self::DivRem(DivRemOp::Rem, ty, ..) => Interval::rem(ty, a, b),
             Self::Select(..) => a.select(b, c),
-            Self::Solve(..) => Interval::WRAPPED,
+            Self::InverseOperation(..) => Interval::WRAPPED,
         }
     }
 }

@@ -1,42 +1,45 @@
-//! Values that shared arrays keep from phase to phase: of one thread for all, `if t == 0 { base[0] = …; }`, and of each
-//! thread for itself, `place[t] = …`.
+//! Values in shared arrays that later phases load: stored by one thread for all, `if t == 0 { base[0] = …; }`, or by
+//! each thread in its own element, `place[t] = …`.
 
 use std::collections::HashMap;
 
 use super::{
-    build::{TaskBuilder, int_type},
-    check::Guards,
-    part::Part,
+    builder::{TaskBuilder, int_type},
+    check::Conditions,
+    part::ArrayPart,
 };
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, Stmt,
-    races::{Guard, Index, NodeId, Uniformity, ValueNode},
+    races::{Condition, Index, NodeId, Uniformity, ValueNode},
     visit::Nodes,
 };
 
 /// A store to a shared array in the current phase.
 pub(super) struct Broadcast {
     array: LocalId,
-    part: Part,
+    part: ArrayPart,
     index: Index,
     value: NodeId,
-    by: By,
+    by: StoringThreads,
 }
 
 /// Which threads store.
-enum By {
+enum StoringThreads {
     /// The one with this number.
     One(i128),
     /// Each stores in the element of its own number, under conditions.
-    Each(Guards),
+    Each(Conditions),
 }
 
 impl TaskBuilder<'_> {
-    /// The one thread of the block that executes the current code of a phase, which no other condition guards. Loops
-    /// have conditions, too, so the code is in no loop of the phase.
+    /// The one thread of the block that executes the current code of a phase, to which no other condition applies.
+    /// Loops have conditions, too, so the code is in no loop of the phase.
     pub(super) fn only_thread(&self) -> Option<i128> {
         let threads = self.task.threads.filter(|_| self.in_phase)?;
-        let [Guard { cond, is: true }] = self.guards[self.guards_of_block..] else { return None };
+        let [Condition { node: cond, holds: true }] = self.conditions[self.conditions_of_block..]
+        else {
+            return None;
+        };
         let ValueNode::Binary(BinaryOp::Eq, ty, a, b) = self.builder.node(cond) else {
             return None;
         };
@@ -58,14 +61,14 @@ impl TaskBuilder<'_> {
         let index: Index = element.index.iter().map(|index| self.value(*index)).collect();
         let extents = self.extents(element.array);
         let by = match self.only_thread() {
-            Some(thread) if self.is_inside(&index, &extents) => By::One(thread),
+            Some(thread) if self.is_inside(&index, &extents) => StoringThreads::One(thread),
             None if self.is_own(&index, &extents) && self.nodes.exprs[value].ty.is_int() => {
-                By::Each(self.guards[self.guards_of_block..].into())
+                StoringThreads::Each(self.conditions[self.conditions_of_block..].into())
             }
             _ => return,
         };
         let value = self.value(value);
-        let part = Part::of(self.nodes, element);
+        let part = ArrayPart::of(self.nodes, element);
         self.broadcasts.push(Broadcast { array, part, index, value, by });
     }
 
@@ -97,8 +100,8 @@ impl TaskBuilder<'_> {
                 continue;
             }
             let kept = match by {
-                By::One(thread) => self.of_thread(value, thread, &mut HashMap::new()),
-                By::Each(guards) => Some(self.under(&guards, value, array)),
+                StoringThreads::One(thread) => self.of_thread(value, thread, &mut HashMap::new()),
+                StoringThreads::Each(conditions) => Some(self.under(&conditions, value, array)),
             };
             if let Some(value) = kept {
                 self.shared_loads.insert((array, index), value);
@@ -107,12 +110,12 @@ impl TaskBuilder<'_> {
     }
 
     /// The value where the conditions hold, an unknown one elsewhere.
-    fn under(&mut self, guards: &[Guard], value: NodeId, array: LocalId) -> NodeId {
+    fn under(&mut self, conditions: &[Condition], value: NodeId, array: LocalId) -> NodeId {
         let ty = int_type(self.nodes.locals[array].ty);
-        guards.iter().rev().fold(value, |value, guard| {
+        conditions.iter().rev().fold(value, |value, condition| {
             let other = self.builder.unknown(ty, Uniformity::Iteration);
-            let (then, otherwise) = if guard.is { (value, other) } else { (other, value) };
-            self.builder.push(ValueNode::Select(guard.cond, then, otherwise))
+            let (then, otherwise) = if condition.holds { (value, other) } else { (other, value) };
+            self.builder.push(ValueNode::Select(condition.node, then, otherwise))
         })
     }
 
@@ -158,8 +161,8 @@ impl TaskBuilder<'_> {
 }
 
 /// How many statements and atomics of a block change a part of an array.
-fn changes(nodes: Nodes<'_>, block: BlockId, part: &Part) -> usize {
-    let is_changed = |element: &Element| Part::of(nodes, element).overlaps(part);
+fn changes(nodes: Nodes<'_>, block: BlockId, part: &ArrayPart) -> usize {
+    let is_changed = |element: &Element| ArrayPart::of(nodes, element).overlaps(part);
     let of = |stmt: &Stmt| {
         let stores = matches!(stmt, Stmt::Store { element, .. } if is_changed(element));
         let is_atomic = |value: &ExprId| {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    build::TaskBuilder,
-    check::{Access, TaskRaces, array_of},
+    builder::TaskBuilder,
+    check::{AccessPattern, TaskRaceCheck, array_of},
 };
 use crate::{
     Array, LocalId, SiteId,
@@ -68,18 +68,19 @@ impl TaskBuilder<'_> {
     }
 }
 
-impl TaskRaces {
+impl TaskRaceCheck {
     /// What prevents the proof that these accesses do not race.
-    pub(super) fn cause(&self, accesses: [&Access; 2], args: &[u64]) -> Cause {
-        let unknown = |access: &Access| {
+    pub(super) fn cause(&self, accesses: [&AccessPattern; 2], args: &[u64]) -> Cause {
+        let unknown = |access: &AccessPattern| {
             let reached = self.graph.reached(&access.index);
             let nodes = self.graph.nodes.iter().zip(0..).zip(reached);
             let mut varying = nodes.filter(|((node, _), reached)| *reached && node.varies());
             varying.find_map(|((_, id), _)| self.origins.get(&id).copied())
         };
-        let of_index = |access: &Access| obstacle(&self.graph, &access.index);
-        let of_guards = |access: &Access| {
-            let conditions: Vec<NodeId> = access.guards.iter().map(|guard| guard.cond).collect();
+        let of_index = |access: &AccessPattern| obstacle(&self.graph, &access.index);
+        let of_guards = |access: &AccessPattern| {
+            let conditions: Vec<NodeId> =
+                access.conditions.iter().map(|condition| condition.node).collect();
             obstacle(&self.graph, &conditions)
         };
         let not_followed = |found: Option<(NodeId, Obstacle)>, in_condition: bool| {
@@ -94,7 +95,7 @@ impl TaskRaces {
     }
 
     /// Why a ticket that an index depends on does not separate the accesses.
-    fn ticket(&self, access: &Access, args: &[u64]) -> Option<Cause> {
+    fn ticket(&self, access: &AccessPattern, args: &[u64]) -> Option<Cause> {
         let reached = self.graph.reached(&access.index);
         let mut nodes = self.graph.nodes.iter().zip(&reached).filter(|(_, reached)| **reached);
         let counter = nodes.find_map(|(node, _)| match node {

@@ -9,9 +9,9 @@ use crate::{
     Array, LocalId, ParamId, RegionBlockId, SiteId, TaskId,
     extents::Extents,
     races::{
-        AffineForm, AffineForms, Bound, Collision, Guard, GuardedIndex, Index, IntType,
-        LoopContext, MAX_VARS, MAX_WORK, NodeId, Space, TicketSource, Uniformity, ValueGraph,
-        ValueNode, Var, VarKind, collision, difference, disjoint, disjoint_in_loop, exact_range,
+        AffineForm, AffineForms, Bound, Collision, Condition, ConditionalAccess, Index, IntType,
+        LoopContext, MAX_VARS, MAX_WORK, NodeId, TicketSource, Uniformity, ValueGraph, ValueNode,
+        Var, VarKind, VarSpace, collision, difference, disjoint, disjoint_in_loop, exact_range,
         int_range, is_bounded, range_of, refuted_between, refuted_in_loop,
     },
 };
@@ -29,7 +29,7 @@ pub struct Race {
     /// The sites of the two accesses. They are equal if an access races with itself in another iteration.
     pub sites: [SiteId; 2],
     /// If the accesses are disjoint unless a counter overflows: the counter.
-    pub counter: Option<Overflow>,
+    pub counter: Option<OverflowingCounter>,
     /// Two iterations of the loop that touch the same element, if trying a few found them.
     pub example: Option<Box<Collision>>,
     /// What prevents the proof.
@@ -40,7 +40,7 @@ pub struct Race {
 
 /// A counter that may overflow, so that its tickets repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Overflow {
+pub struct OverflowingCounter {
     /// The counter's array; of a prefix sum, the local that has it.
     pub array: Array,
     /// The number of bits of the counter.
@@ -53,10 +53,10 @@ pub struct Overflow {
 
 /// The race check of a kernel: a value graph for each task, and the pairs of tasks that run concurrently.
 #[derive(Debug)]
-pub(crate) struct Races {
-    pub(super) tasks: Vec<TaskRaces>,
+pub(crate) struct RaceCheck {
+    pub(super) tasks: Vec<TaskRaceCheck>,
     pub(super) task_pairs: Vec<TaskPair>,
-    /// The check with loops that are followed turn by turn, for launches that this one cannot prove.
+    /// The check with unrolled loops, for launches that this one cannot prove.
     pub(super) unrolled: Option<Box<Self>>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct CounterIncrement {
     /// Whether only one thread of each block executes it.
     pub(super) by_one: bool,
     /// The conditions under which it is executed.
-    pub(super) guards: Guards,
+    pub(super) conditions: Conditions,
 }
 
 /// What may be added to a counter.
@@ -100,10 +100,10 @@ pub(super) enum TripCount {
 /// The positions of two accesses to compare.
 pub(super) type Pair = [usize; 2];
 
-pub(super) type Guards = SmallVec<[Guard; 4]>;
+pub(super) type Conditions = SmallVec<[Condition; 4]>;
 
 #[derive(Debug, Default)]
-pub(super) struct TaskRaces {
+pub(super) struct TaskRaceCheck {
     pub(super) region_block: Option<RegionBlockId>,
     /// The number of parallel dimensions, including the threads of a block.
     pub(super) dims: usize,
@@ -114,7 +114,7 @@ pub(super) struct TaskRaces {
     pub(super) graph: ValueGraph,
     /// The nodes whose affine forms are needed.
     pub(super) has_form: Vec<bool>,
-    pub(super) accesses: Vec<Access>,
+    pub(super) accesses: Vec<AccessPattern>,
     /// Where unknown values come from.
     pub(super) origins: Origins,
     /// The pairs of accesses to compare between iterations.
@@ -130,7 +130,7 @@ pub(super) struct TaskPair {
 }
 
 #[derive(Debug)]
-pub(super) struct Access {
+pub(super) struct AccessPattern {
     pub(super) object: Array,
     pub(super) kind: AccessKind,
     pub(super) index: Index,
@@ -138,7 +138,7 @@ pub(super) struct Access {
     pub(super) extents: Index,
     pub(super) site: SiteId,
     /// The conditions under which the access happens.
-    pub(super) guards: Guards,
+    pub(super) conditions: Conditions,
     /// The phase of an access by the threads of a block, from 1; else 0. Barriers separate the phases of a block.
     pub(super) phase: usize,
     /// The thread number of the phase.
@@ -161,12 +161,12 @@ impl AccessKind {
 
 /// The arguments of a launch, and the bounds of its loops.
 #[derive(Clone, Copy)]
-struct Launch<'a> {
+struct LaunchValues<'a> {
     extents_of: ExtentsOf<'a>,
     args: &'a [u64],
 }
 
-impl Races {
+impl RaceCheck {
     /// The words of the argument block that the check depends on, except those of the loops' extents.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = usize> {
         let tasks = self.tasks.iter().chain(self.unrolled.iter().flat_map(|races| &races.tasks));
@@ -179,7 +179,7 @@ impl Races {
 
     /// The first pair of accesses that may race.
     pub(crate) fn find(&self, extents_of: ExtentsOf<'_>, args: &[u64]) -> Option<Race> {
-        let launch = Launch { extents_of, args };
+        let launch = LaunchValues { extents_of, args };
         let mut tasks =
             (0..self.tasks.len()).map(|at| self.find_in(TaskId::new(at as u32), launch));
         let race = tasks.find_map(|race| race);
@@ -192,7 +192,7 @@ impl Races {
     }
 
     /// The first pair of accesses of one task that may race.
-    fn find_in(&self, id: TaskId, launch: Launch<'_>) -> Option<Race> {
+    fn find_in(&self, id: TaskId, launch: LaunchValues<'_>) -> Option<Race> {
         let task = &self.tasks[id.index()];
         if task.pairs.is_empty() {
             return None;
@@ -211,9 +211,9 @@ impl Races {
         task.pairs.iter().find_map(|&[a, b]| {
             let (a, b) = (&task.accesses[a], &task.accesses[b]);
             let is_disjoint =
-                |space: &Space| disjoint_in_loop(space, &a.forms(&values), &b.forms(&values));
-            // Barriers order the accesses of a block in different phases and turns.
-            let spaces: &[&Space] = match a.object {
+                |space: &VarSpace| disjoint_in_loop(space, &a.forms(&values), &b.forms(&values));
+            // Barriers order the accesses of a block in different phases and iterations.
+            let spaces: &[&VarSpace] = match a.object {
                 Array::Shared(_) | Array::Local(_) => &[&in_block],
                 Array::Tensor(_) if is_disjoint(&space) => return None,
                 Array::Tensor(_) if a.phase == 0 || b.phase == 0 => &[&space],
@@ -228,7 +228,7 @@ impl Races {
                 let budget = Cell::new(MAX_WORK);
                 let context =
                     LoopContext { graph, args, space, is_counter: &|_| false, budget: &budget };
-                let (index_a, index_b) = (a.guarded_index(), b.guarded_index());
+                let (index_a, index_b) = (a.conditional_access(), b.conditional_access());
                 let refuted = |is_counter: IsCounter<'_>| {
                     let is_counter = |counter| is_counter([0, counter]);
                     refuted_in_loop(
@@ -247,7 +247,7 @@ impl Races {
     }
 
     /// The first pair of accesses of two concurrent tasks that may race.
-    fn find_between(&self, task_pair: &TaskPair, launch: Launch<'_>) -> Option<Race> {
+    fn find_between(&self, task_pair: &TaskPair, launch: LaunchValues<'_>) -> Option<Race> {
         let extents = task_pair.tasks.map(launch.extents_of);
         if extents.iter().any(Extents::is_empty) {
             return None;
@@ -282,7 +282,7 @@ impl Races {
                         budget: &budget,
                     },
                 ];
-                refuted_between(sides, a.guarded_index(), b.guarded_index())
+                refuted_between(sides, a.conditional_access(), b.conditional_access())
             };
             let counter = race(&refuted, &overflow, &tasks)?;
             let causes = [tasks[0].cause([a; 2], launch.args), tasks[1].cause([b; 2], launch.args)];
@@ -297,11 +297,11 @@ impl Races {
     /// additions to its array count as additions to one element.
     fn overflow(
         &self,
-        task: &TaskRaces,
+        task: &TaskRaceCheck,
         counter: usize,
-        launch: Launch<'_>,
+        launch: LaunchValues<'_>,
         concurrent: &dyn Fn(usize) -> bool,
-    ) -> Option<Overflow> {
+    ) -> Option<OverflowingCounter> {
         let counter = &task.graph.counters[counter];
         let bits = 8 * counter.ty?.size() as u32;
         let most = match counter.source {
@@ -309,7 +309,7 @@ impl Races {
             _ => 1 << bits,
         };
         let tasks = self.tasks.iter().enumerate().filter(|(at, _)| concurrent(*at));
-        let of_task = |(at, task): (usize, &TaskRaces)| {
+        let of_task = |(at, task): (usize, &TaskRaceCheck)| {
             let extents = (launch.extents_of)(TaskId::new(at as u32));
             task.amount_added_to(counter.source, bits, &extents, launch.args)
         };
@@ -320,7 +320,7 @@ impl Races {
             Amount::Unlimited | Amount::Signed => None,
         };
         let may_decrease = matches!(amount, Amount::Signed);
-        Some(Overflow { array: array_of(counter.source), bits, increments, may_decrease })
+        Some(OverflowingCounter { array: array_of(counter.source), bits, increments, may_decrease })
     }
 }
 
@@ -339,9 +339,9 @@ type IsCounter<'a> = &'a dyn Fn([usize; 2]) -> bool;
 /// None if two accesses do not race. If they race only because a counter may overflow, the counter.
 fn race(
     refuted: &dyn Fn(IsCounter<'_>) -> bool,
-    overflow: &dyn Fn([usize; 2]) -> Option<Overflow>,
-    tasks: &[&TaskRaces],
-) -> Option<Option<Overflow>> {
+    overflow: &dyn Fn([usize; 2]) -> Option<OverflowingCounter>,
+    tasks: &[&TaskRaceCheck],
+) -> Option<Option<OverflowingCounter>> {
     if refuted(&|counter| overflow(counter).is_none()) {
         return None;
     }
@@ -364,17 +364,21 @@ impl Amount {
     }
 }
 
-impl Access {
+impl AccessPattern {
     fn forms(&self, values: &AffineForms) -> SmallVec<[Option<AffineForm>; 3]> {
         self.index.iter().map(|id| values[*id as usize]).collect()
     }
 
-    fn guarded_index(&self) -> GuardedIndex<'_> {
-        GuardedIndex { index: &self.index, extents: &self.extents, guards: &self.guards }
+    fn conditional_access(&self) -> ConditionalAccess<'_> {
+        ConditionalAccess {
+            index: &self.index,
+            extents: &self.extents,
+            conditions: &self.conditions,
+        }
     }
 }
 
-impl TaskRaces {
+impl TaskRaceCheck {
     /// What the task, or a block in a phase, adds to one element.
     fn amount_added_to(
         &self,
@@ -411,7 +415,7 @@ impl TaskRaces {
                 count = Some(count.map_or(1 << 56, |count| count.min(1 << 56)));
             }
             let (least, most) = range_of(context, amount, ty).unwrap_or_else(|| int_range(ty));
-            let holds = |bound| is_bounded(context, &increment.guards, (amount, ty), bound);
+            let holds = |bound| is_bounded(context, &increment.conditions, (amount, ty), bound);
             if least < 0 && !holds(Bound::AtLeast(0)) {
                 return Amount::Signed;
             }
@@ -421,7 +425,7 @@ impl TaskRaces {
                 count.and_then(|count| (1u128 << bits).checked_div(count.checked_mul(all)?));
             if let Some(share) = share.and_then(|share| i128::try_from(share).ok())
                 && share < most
-                && !increment.guards.is_empty()
+                && !increment.conditions.is_empty()
                 && holds(Bound::AtMost(share))
             {
                 most = share;
@@ -432,8 +436,8 @@ impl TaskRaces {
         increments.map(sum).fold(Amount::AtMost(0), Amount::plus)
     }
 
-    fn evaluate(&self, args: &[u64], extents: &Extents) -> (Space, AffineForms) {
-        let mut space = Space::new();
+    fn evaluate(&self, args: &[u64], extents: &Extents) -> (VarSpace, AffineForms) {
+        let mut space = VarSpace::new();
         for &(begin, end) in extents.dims() {
             space.push(Var::new(VarKind::Parallel, begin, end - 1));
         }
@@ -458,7 +462,10 @@ impl TaskRaces {
         let compared = self.accesses.iter().zip(compared).filter(|(_, compared)| **compared);
         for (access, _) in compared {
             graph.reach(&access.index, &mut reached);
-            access.guards.iter().for_each(|guard| graph.reach(&[guard.cond], &mut reached));
+            access
+                .conditions
+                .iter()
+                .for_each(|condition| graph.reach(&[condition.node], &mut reached));
         }
         let nodes = graph.nodes.iter().zip(&reached).filter(|(_, reached)| **reached);
         let counters = nodes.filter_map(|(node, _)| match node {
@@ -476,7 +483,10 @@ impl TaskRaces {
         let mut needed = vec![false; graph.nodes.len()];
         for increment in &self.increments {
             graph.reach(&[increment.amount], &mut needed);
-            increment.guards.iter().for_each(|guard| graph.reach(&[guard.cond], &mut needed));
+            increment
+                .conditions
+                .iter()
+                .for_each(|condition| graph.reach(&[condition.node], &mut needed));
             for trip_count in &increment.loops {
                 if let TripCount::Range { begin, end, .. } = trip_count {
                     graph.reach(&[*begin, *end], &mut needed);
@@ -486,17 +496,18 @@ impl TaskRaces {
         for (access, compared) in self.accesses.iter_mut().zip(compared) {
             if *compared {
                 graph.reach(&access.index, &mut needed);
-                access.guards = relevant(graph, &access.index, &access.guards);
+                access.conditions = relevant(graph, &access.index, &access.conditions);
             } else {
                 access.index.clear();
                 access.extents.clear();
-                access.guards.clear();
+                access.conditions.clear();
             }
         }
         let mut has_form = needed.clone();
         for access in &self.accesses {
             graph.reach(&access.extents, &mut needed);
-            let conditions: Index = access.guards.iter().map(|guard| guard.cond).collect();
+            let conditions: Index =
+                access.conditions.iter().map(|condition| condition.node).collect();
             graph.reach(&conditions, &mut needed);
         }
         let mut at = 0;
@@ -534,12 +545,12 @@ impl TaskRaces {
             read.index.iter_mut().chain(&mut read.extents).for_each(moved);
         }
         for access in &mut self.accesses {
-            let conditions = access.guards.iter_mut().map(|guard| &mut guard.cond);
+            let conditions = access.conditions.iter_mut().map(|condition| &mut condition.node);
             access.index.iter_mut().chain(&mut access.extents).chain(conditions).for_each(moved);
         }
         for increment in &mut self.increments {
             moved(&mut increment.amount);
-            increment.guards.iter_mut().for_each(|guard| moved(&mut guard.cond));
+            increment.conditions.iter_mut().for_each(|condition| moved(&mut condition.node));
             for trip_count in &mut increment.loops {
                 if let TripCount::Range { begin, end, .. } = trip_count {
                     [begin, end].into_iter().for_each(moved);
@@ -572,7 +583,7 @@ impl TaskRaces {
 
 /// The conditions that depend on arguments alone, on the variables of the parallel loop, or on a value that an index
 /// depends on.
-fn relevant(graph: &ValueGraph, index: &[NodeId], guards: &Guards) -> Guards {
+fn relevant(graph: &ValueGraph, index: &[NodeId], conditions: &Conditions) -> Conditions {
     let varies = |id: usize| {
         !matches!(graph.nodes[id], ValueNode::Const(_) | ValueNode::Argument { .. })
             && graph.nodes[id].operands().is_empty()
@@ -583,17 +594,17 @@ fn relevant(graph: &ValueGraph, index: &[NodeId], guards: &Guards) -> Guards {
     };
     let mut known = sources(index);
     known.extend((0..graph.nodes.len()).filter(|at| matches!(graph.nodes[*at], ValueNode::Var(_))));
-    let mut rest: Vec<(Guard, Vec<usize>)> =
-        guards.iter().map(|guard| (*guard, sources(&[guard.cond]))).collect();
-    let mut relevant = Guards::new();
+    let mut rest: Vec<(Condition, Vec<usize>)> =
+        conditions.iter().map(|condition| (*condition, sources(&[condition.node]))).collect();
+    let mut relevant = Conditions::new();
     loop {
-        let is_related = |(_, sources): &(Guard, Vec<usize>)| {
+        let is_related = |(_, sources): &(Condition, Vec<usize>)| {
             sources.is_empty() || sources.iter().any(|source| known.contains(source))
         };
         let Some(at) = rest.iter().position(is_related) else { return relevant };
-        let (guard, sources) = rest.remove(at);
+        let (condition, sources) = rest.remove(at);
         known.extend(sources);
-        relevant.push(guard);
+        relevant.push(condition);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Loads, floats, and the extents of what is accessed.
 
 use super::{
-    build::{TaskBuilder, int_type},
+    builder::{TaskBuilder, int_type},
     cause::ValueOrigin,
     check::AccessKind,
 };
@@ -10,10 +10,10 @@ use crate::{
     races::{Index, IntType, NodeId, TensorRead, Uniformity, ValueNode},
 };
 
-/// A float, or a comparison of two, which has the same value wherever it is computed. Arithmetic has not: a compiler
+/// A float, or a comparison of two, which has the same value wherever it is computed. Arithmetic does not: a compiler
 /// may contract it in one place and not in another.
 #[derive(PartialEq, Eq, Hash)]
-pub(super) enum Float {
+pub(super) enum FloatValue {
     Constant(ScalarType, u64),
     Argument(ParamId),
     Comparison(BinaryOp, [NodeId; 2]),
@@ -88,8 +88,13 @@ impl TaskBuilder<'_> {
     }
 
     /// The unknown value of a float that is exact, or of a comparison.
-    pub(super) fn float(&mut self, float: Float, ty: IntType, uniformity: Uniformity) -> NodeId {
-        let is_number = !matches!(float, Float::Comparison(..));
+    pub(super) fn float(
+        &mut self,
+        float: FloatValue,
+        ty: IntType,
+        uniformity: Uniformity,
+    ) -> NodeId {
+        let is_number = !matches!(float, FloatValue::Comparison(..));
         let id = *self.floats.entry(float).or_insert_with(|| self.builder.unknown(ty, uniformity));
         self.exact_floats.extend(is_number.then_some(id));
         id

@@ -1,13 +1,13 @@
 //! Loops in a task: their variables, trip counts, and the locals that each iteration changes by the same amount.
 
 use super::{
-    build::{TaskBuilder, assigned, int_type},
+    builder::{TaskBuilder, assigned, int_type},
     check::TripCount,
 };
 use crate::{
     BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, LoopDim, MathFn, ScalarType, Stmt,
     UnaryOp,
-    races::{Guard, IntType, NodeId, ValueNode},
+    races::{Condition, IntType, NodeId, ValueNode},
 };
 
 /// The maximum number of iterations of a `loop`. No launch lasts long enough for more.
@@ -26,7 +26,7 @@ impl TaskBuilder<'_> {
             let (begin, end) = (self.value(dim.begin), self.value(dim.end));
             let from = self.builder.push(ValueNode::Binary(BinaryOp::Le, ty, begin, variable));
             let below = self.builder.push(ValueNode::Binary(BinaryOp::Lt, ty, variable, end));
-            self.guards.extend([from, below].map(|cond| Guard { cond, is: true }));
+            self.conditions.extend([from, below].map(|cond| Condition { node: cond, holds: true }));
         }
     }
 
@@ -49,15 +49,15 @@ impl TaskBuilder<'_> {
         } else {
             self.builder.push(ValueNode::Binary(BinaryOp::Sub, ty, variable, begin))
         };
-        let guards = self.guards.len();
+        let conditions = self.conditions.len();
         let from = self.builder.push(ValueNode::Binary(BinaryOp::Le, ty, begin, variable));
         let below = self.builder.push(ValueNode::Binary(BinaryOp::Lt, ty, variable, end));
-        self.guards.extend([from, below].map(|cond| Guard { cond, is: true }));
+        self.conditions.extend([from, below].map(|cond| Condition { node: cond, holds: true }));
         // The difference of two signed values may exceed their type, but not the unsigned type of the same size.
         let unsigned = ty.map(ScalarType::unsigned);
         let nth = self.builder.push(ValueNode::Cast { from: ty, to: unsigned, value: nth });
         self.repeated(body, nth, unsigned, Some((var, variable)));
-        self.guards.truncate(guards);
+        self.conditions.truncate(conditions);
         self.loops.pop();
     }
 
@@ -80,11 +80,11 @@ impl TaskBuilder<'_> {
             Some(end) => TripCount::Range { ty, begin, end },
             None => TripCount::Unknown,
         });
-        let guards = self.guards.len();
+        let conditions = self.conditions.len();
         let cond = self.builder.push(ValueNode::Binary(BinaryOp::Lt, ty, nth, end));
-        self.guards.push(Guard { cond, is: true });
+        self.conditions.push(Condition { node: cond, holds: true });
         self.repeated(body, nth, ty, None);
-        self.guards.truncate(guards);
+        self.conditions.truncate(conditions);
         self.loops.pop();
     }
 

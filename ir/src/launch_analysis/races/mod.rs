@@ -6,7 +6,7 @@
 //! `t[i]` and `t[[i, k]]`, are removed when the graph is built.
 
 mod broadcast;
-mod build;
+mod builder;
 mod cause;
 mod check;
 mod load;
@@ -16,7 +16,7 @@ mod part;
 mod phases;
 mod unroll;
 
-pub(super) use build::races;
+pub(super) use builder::races;
 pub use cause::{Cause, ValueOrigin};
-pub(super) use check::Races;
-pub use check::{Overflow, Race};
+pub(super) use check::RaceCheck;
+pub use check::{OverflowingCounter, Race};

@@ -1,19 +1,19 @@
-//! Parts of arrays that the race check tells apart: elements with constant indices, such as two counters in one array.
+//! Parts of arrays that the race check distinguishes: elements with constant indices, as of two counters in one array.
 
 use smallvec::SmallVec;
 
 use crate::{Array, Element, ExprKind, races::NodeId, visit::Nodes};
 
-use super::build::TaskBuilder;
+use super::builder::TaskBuilder;
 
 /// An array, or the element of it with these constant indices.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Part {
+pub(super) struct ArrayPart {
     pub(super) array: Array,
     at: Option<SmallVec<[i128; 3]>>,
 }
 
-impl Part {
+impl ArrayPart {
     /// What an access touches, without the values of locals.
     pub(super) fn of(nodes: Nodes<'_>, element: &Element) -> Self {
         let constant = |index: &crate::ExprId| match nodes.exprs[*index].kind {
@@ -37,8 +37,8 @@ impl Part {
 
 impl TaskBuilder<'_> {
     /// The part of an array with these indices.
-    pub(super) fn part(&self, array: Array, index: &[NodeId]) -> Part {
+    pub(super) fn part(&self, array: Array, index: &[NodeId]) -> ArrayPart {
         let ty = self.builder.graph.index_type;
-        Part { array, at: index.iter().map(|id| self.builder.constant(*id, ty)).collect() }
+        ArrayPart { array, at: index.iter().map(|id| self.builder.constant(*id, ty)).collect() }
     }
 }

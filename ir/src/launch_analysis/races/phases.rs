@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 use super::{
-    build::{TaskBuilder, assigned, int_type},
+    builder::{TaskBuilder, assigned, int_type},
     cause::ValueOrigin,
-    check::{CounterIncrement, Guards},
+    check::{Conditions, CounterIncrement},
     pairs::{changed_in, uncountable_in},
-    part::Part,
+    part::ArrayPart,
 };
 use crate::{
     Array, AtomicOp, BinaryOp, BlockCollective, BlockId, CollectiveOp, Element, ExprId, LocalId,
@@ -42,7 +42,7 @@ impl TaskBuilder<'_> {
         let shared = uncountable.into_iter().filter(|part| matches!(part.array, Array::Shared(_)));
         self.uncountable.extend(shared);
         (self.in_phase, self.thread, self.has_jumped) = (true, Some(var), false);
-        (self.loops_of_block, self.guards_of_block) = (self.loops.len(), self.guards.len());
+        (self.loops_of_block, self.conditions_of_block) = (self.loops.len(), self.conditions.len());
         self.block(body);
         self.keep_broadcasts(body);
         let locals = assigned(nodes, body).0;
@@ -83,7 +83,7 @@ impl TaskBuilder<'_> {
             ty,
             loops: SmallVec::new(),
             by_one: false,
-            guards: Guards::new(),
+            conditions: Conditions::new(),
         });
         let before = self.ticket(Counter {
             source,
@@ -110,7 +110,7 @@ impl TaskBuilder<'_> {
     pub(super) fn note_stored(&mut self, element: &Element, value: ExprId) {
         let Array::Shared(_) = element.array else { return };
         let value = self.value(value);
-        let part = Part::of(self.nodes, element);
+        let part = ArrayPart::of(self.nodes, element);
         self.stores.push((part.clone(), self.phase, self.loops_of_block > 0));
         if let Some(stored) = self.stored.entry(part).or_insert_with(|| Some(Stored::default())) {
             stored.values.push(value);
@@ -123,14 +123,14 @@ impl TaskBuilder<'_> {
         let is_counted = op == AtomicOp::Add && is_int && self.in_phase && !self.in_prelude;
         // In a loop, an addition is repeated.
         if !is_counted || !self.loops.is_empty() {
-            self.stored.insert(Part::of(self.nodes, element), None);
+            self.stored.insert(ArrayPart::of(self.nodes, element), None);
         }
     }
 
     /// Notes an addition to a shared array.
     pub(super) fn note_added(&mut self, element: &Element, amount: NodeId, by_one: bool) {
         let Array::Shared(_) = element.array else { return };
-        let part = Part::of(self.nodes, element);
+        let part = ArrayPart::of(self.nodes, element);
         let threads = match self.task.threads {
             _ if by_one => 1,
             Some(threads) => i128::from(threads),
@@ -149,16 +149,16 @@ impl TaskBuilder<'_> {
     pub(super) fn know_stored(&mut self) {
         let loads = &self.loads_of_shared;
         // The parts whose elements the values that are stored in a part are computed from.
-        let mut used: HashMap<&Part, HashSet<&Part>> = HashMap::new();
+        let mut used: HashMap<&ArrayPart, HashSet<&ArrayPart>> = HashMap::new();
         for (part, stored) in &self.stored {
             let stored: Vec<NodeId> = stored.iter().flat_map(Stored::ids).copied().collect();
             let reached = self.builder.graph.reached(&stored);
             let loads = loads.iter().filter(|(load, _)| reached[*load as usize]);
-            let loaded: Vec<&Part> = loads.map(|(_, part)| part).collect();
+            let loaded: Vec<&ArrayPart> = loads.map(|(_, part)| part).collect();
             let of = self.stored.keys().filter(|part| part.overlaps_any(loaded.iter().copied()));
             used.insert(part, of.collect());
         }
-        let uses_itself = |part: &Part| {
+        let uses_itself = |part: &ArrayPart| {
             let (mut found, mut left) = (HashSet::new(), vec![part]);
             while let Some(next) = left.pop() {
                 left.extend(used.get(next).into_iter().flatten().filter(|of| found.insert(**of)));
@@ -213,7 +213,7 @@ impl TaskBuilder<'_> {
     /// Follows a load from a shared array. Until a phase changes the array, its elements keep their values.
     pub(super) fn shared_load(&mut self, element: &Element, array: LocalId, ty: IntType) -> NodeId {
         let id = self.shared_value(element, array, ty);
-        let load = (id, Part::of(self.nodes, element));
+        let load = (id, ArrayPart::of(self.nodes, element));
         if ty.is_some_and(ScalarType::is_int) && !self.loads_of_shared.contains(&load) {
             let is_unknown = matches!(self.builder.node(id), ValueNode::Unknown { .. });
             self.loads_of_shared.extend(is_unknown.then_some(load));
@@ -223,7 +223,7 @@ impl TaskBuilder<'_> {
 
     fn shared_value(&mut self, element: &Element, array: LocalId, ty: IntType) -> NodeId {
         let origin = ValueOrigin::Read(element.array, element.site);
-        if !self.in_phase || Part::of(self.nodes, element).overlaps_any(&self.changed_here) {
+        if !self.in_phase || ArrayPart::of(self.nodes, element).overlaps_any(&self.changed_here) {
             return self.unknown_from(origin, ty, Uniformity::Iteration);
         }
         let index: Index = element.index.iter().map(|index| self.value(*index)).collect();

@@ -1,19 +1,19 @@
-//! Loops of block-level code that are followed turn by turn: barriers separate their turns, and what a thread accesses
-//! in a turn often depends on it in a way that no formula of the turn's number has, as in `d = 1 << turn`.
+//! Loops of block-level code that the race check unrolls: barriers separate their iterations, and what a thread
+//! accesses in an iteration often depends on it in a way that is no formula of its number, as in `d = 1 << k`.
 
 use std::collections::HashSet;
 
-use super::build::{TaskBuilder, int_type};
+use super::builder::{TaskBuilder, int_type};
 use crate::{
     BlockId, ExprKind, LocalId, ScalarType, Stmt, UnaryOp,
     races::{NodeId, ValueNode},
     visit::Nodes,
 };
 
-/// The most turns of a loop that is followed turn by turn.
-const TURNS: i128 = 16;
+/// The maximum trip count of a loop that is unrolled.
+const MAX_TRIP_COUNT: i128 = 16;
 
-/// The number of accesses from which on no loop is followed turn by turn.
+/// The number of accesses from which on no loop is unrolled.
 const UNROLLED_ACCESSES: usize = 400;
 
 impl TaskBuilder<'_> {
@@ -34,16 +34,16 @@ impl TaskBuilder<'_> {
             Stmt::Loop { body } if !self.unrolled_while(body) => self.endless_loop(body),
             _ => {}
         }
-        // Jumps in the loop lead to its next turn or to its end.
+        // Jumps in the loop lead to its next iteration or to its end.
         self.has_jumped = has_jumped;
     }
 
-    /// The locals that are declared outside of a loop. Those of a turn are not known in the next one.
+    /// The locals that are declared outside of a loop. Those of an iteration are not known in the next one.
     fn known(&self) -> HashSet<LocalId> {
         self.env.keys().copied().collect()
     }
 
-    /// Follows a loop over few constant values turn by turn. Returns false if it is none.
+    /// Unrolls a loop over few constant values. Returns false for other loops.
     fn unrolled_for(
         &mut self,
         var: LocalId,
@@ -55,12 +55,12 @@ impl TaskBuilder<'_> {
         let [Some(begin), Some(end)] = bounds.map(|id| self.builder.constant(id, ty)) else {
             return false;
         };
-        if !self.unrolls() || end - begin > TURNS || leaves(self.nodes, body) {
+        if !self.unrolls() || end - begin > MAX_TRIP_COUNT || leaves(self.nodes, body) {
             return false;
         }
         self.unrolled = self.unrolled.map(|count| count + 1);
-        let turns = begin..end;
-        let values: Vec<i128> = if down { turns.rev().collect() } else { turns.collect() };
+        let range = begin..end;
+        let values: Vec<i128> = if down { range.rev().collect() } else { range.collect() };
         let known = self.known();
         for value in values {
             let id = self.builder.push(ValueNode::Const(value));
@@ -71,8 +71,8 @@ impl TaskBuilder<'_> {
         true
     }
 
-    /// Follows `while condition { … }` turn by turn, if the condition is known in each of few turns. Returns false if
-    /// it is not.
+    /// Unrolls `while condition { … }`, if the condition is known in each of few iterations. Returns false if it is
+    /// not.
     fn unrolled_while(&mut self, body: BlockId) -> bool {
         let nodes = self.nodes;
         let Some((Stmt::If { cond, then, otherwise }, rest)) =
@@ -97,7 +97,7 @@ impl TaskBuilder<'_> {
             _ => (*cond, end),
         };
         let known = self.known();
-        for _ in 0..=TURNS {
+        for _ in 0..=MAX_TRIP_COUNT {
             if !self.unrolls() {
                 return false;
             }
@@ -119,7 +119,7 @@ impl TaskBuilder<'_> {
     }
 }
 
-/// Whether a loop's body leaves the loop or continues with its next turn.
+/// Whether a loop's body leaves the loop or continues with its next iteration.
 fn leaves(nodes: Nodes<'_>, body: BlockId) -> bool {
     nodes.blocks[body].stmts.iter().any(|stmt| leaves_by(nodes, stmt))
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{Formula, Linear, MAX_WORK, System};
+use super::{Constraint, LinearExpr, LinearSystem, MAX_WORK};
 
 /// A pseudorandom number below `n`.
 fn below(state: &mut u64, n: u64) -> u64 {
@@ -10,37 +10,41 @@ fn below(state: &mut u64, n: u64) -> u64 {
     (*state >> 33) % n
 }
 
-fn linear(random: &mut u64, vars: u32) -> Linear {
-    let mut value = Linear::constant(i128::from(below(random, 15)) - 7);
+fn linear(random: &mut u64, vars: u32) -> LinearExpr {
+    let mut value = LinearExpr::constant(i128::from(below(random, 15)) - 7);
     for var in 0..vars {
         let coef = [0, 0, 1, -1, 1, -1, 2, -2, 3, -4, 6][below(random, 11) as usize];
-        value = value.plus(coef, &Linear::var(var)).unwrap();
+        value = value.plus(coef, &LinearExpr::var(var)).unwrap();
     }
     value
 }
 
-fn formula(random: &mut u64, vars: u32, depth: u32) -> Formula {
+fn formula(random: &mut u64, vars: u32, depth: u32) -> Constraint {
     match below(random, if depth == 0 { 5 } else { 8 }) {
-        0 | 1 => Formula::Zero(linear(random, vars)),
-        2..=4 => Formula::NonNegative(linear(random, vars)),
+        0 | 1 => Constraint::Zero(linear(random, vars)),
+        2..=4 => Constraint::NonNegative(linear(random, vars)),
         kind => {
             let parts = (0..2 + below(random, 2)).map(|_| formula(random, vars, depth - 1));
-            if kind == 5 { Formula::All(parts.collect()) } else { Formula::Any(parts.collect()) }
+            if kind == 5 {
+                Constraint::All(parts.collect())
+            } else {
+                Constraint::Any(parts.collect())
+            }
         }
     }
 }
 
-fn value(linear: &Linear, at: &[i128]) -> i128 {
+fn value(linear: &LinearExpr, at: &[i128]) -> i128 {
     linear.terms().iter().map(|(var, coef)| coef * at[*var as usize]).sum::<i128>()
         + linear.constant_term()
 }
 
-fn holds(formula: &Formula, at: &[i128]) -> bool {
+fn holds(formula: &Constraint, at: &[i128]) -> bool {
     match formula {
-        Formula::NonNegative(linear) => value(linear, at) >= 0,
-        Formula::Zero(linear) => value(linear, at) == 0,
-        Formula::All(all) => all.iter().all(|each| holds(each, at)),
-        Formula::Any(any) => any.iter().any(|each| holds(each, at)),
+        Constraint::NonNegative(linear) => value(linear, at) >= 0,
+        Constraint::Zero(linear) => value(linear, at) == 0,
+        Constraint::All(all) => all.iter().all(|each| holds(each, at)),
+        Constraint::Any(any) => any.iter().any(|each| holds(each, at)),
     }
 }
 
@@ -49,7 +53,7 @@ fn refuted_systems_have_no_solution() {
     let mut random = 5;
     let (mut refuted, mut unsatisfiable) = (0, 0);
     for _ in 0..6_000 {
-        let mut system = System::default();
+        let mut system = LinearSystem::default();
         let vars = 1 + below(&mut random, 4) as u32;
         let mut points: Vec<Vec<i128>> = vec![Vec::new()];
         for _ in 0..vars {
@@ -61,7 +65,7 @@ fn refuted_systems_have_no_solution() {
             };
             points = points.iter().flat_map(with).collect();
         }
-        let facts: Vec<Formula> =
+        let facts: Vec<Constraint> =
             (0..1 + below(&mut random, 4)).map(|_| formula(&mut random, vars, 2)).collect();
         facts.iter().for_each(|fact| system.add(fact.clone()));
         let has_solution = points.iter().any(|at| facts.iter().all(|fact| holds(fact, at)));
@@ -77,12 +81,12 @@ fn refuted_systems_have_no_solution() {
 /// `2 p == 3 q` has solutions, also for values whose third exceeds 2^120.
 #[test]
 fn equations_of_large_values_have_their_solutions() {
-    let mut system = System::default();
+    let mut system = LinearSystem::default();
     let [p, q] = [3, 2].map(|times: i128| {
         let value = times << 122;
-        Linear::var(system.variable(value - 9, value + 9))
+        LinearExpr::var(system.variable(value - 9, value + 9))
     });
     let difference = p.scale(2).unwrap().plus(-3, &q).unwrap();
-    system.add(Formula::Zero(difference));
+    system.add(Constraint::Zero(difference));
     assert!(!system.is_refuted(&Cell::new(MAX_WORK)));
 }

@@ -14,7 +14,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{BinOp, Expr, ExprBinary, Lit, Pat, Stmt, visit_mut::VisitMut};
 
-use super::{Meaning, StripBuilder};
+use super::{StripBuilder, Variability};
 use crate::{
     ast::{each_expr, is_one_of, pattern_ident, unparenthesized},
     marks,
@@ -37,7 +37,7 @@ pub(super) fn has_clamps(stmts: &[Stmt]) -> bool {
 
 /// What is known about the statements before the current one, as far as these have no loops.
 #[derive(Default)]
-pub(super) struct Before {
+pub(super) struct PrecedingStmts {
     /// How many names were known before all of them.
     known: usize,
     /// The names in them.
@@ -48,7 +48,7 @@ pub(super) struct Before {
     untyped: Vec<Ident>,
 }
 
-impl Before {
+impl PrecedingStmts {
     pub(super) fn new(known: usize) -> Self {
         Self { known, ..Self::default() }
     }
@@ -60,7 +60,7 @@ impl Before {
 }
 
 /// The version of statements for iterations in which nothing is clamped.
-pub(super) struct Contiguous {
+pub(super) struct UnclampedVersion {
     /// The numbers that must be successive.
     numbers: Vec<TokenStream>,
     /// The conditions that must hold for the first and the last iteration.
@@ -70,7 +70,7 @@ pub(super) struct Contiguous {
     pub(super) stmts: Vec<Stmt>,
 }
 
-impl Contiguous {
+impl UnclampedVersion {
     pub(super) fn has_conditions(&self) -> bool {
         !self.conditions.is_empty()
     }
@@ -125,7 +125,7 @@ impl StripBuilder<'_, '_> {
             };
             true
         });
-        let Before { known, early, untyped, .. } = &self.before;
+        let PrecedingStmts { known, early, untyped, .. } = &self.before;
         let new = &self.names[*known..];
         is_early
             && !idents(expr)
@@ -149,9 +149,9 @@ impl StripBuilder<'_, '_> {
 
     /// Returns a copy of the statements without clamps and conditions, if they have clamped indices or conditions on
     /// such indices.
-    pub(super) fn contiguous(&mut self, stmts: &[Stmt]) -> Option<Contiguous> {
+    pub(super) fn contiguous(&mut self, stmts: &[Stmt]) -> Option<UnclampedVersion> {
         let known = self.names.len();
-        self.before = Before::new(known);
+        self.before = PrecedingStmts::new(known);
         let mut early = Vec::new();
         let mut replaced = stmts.to_vec();
         let mut required = Requirements::default();
@@ -162,7 +162,8 @@ impl StripBuilder<'_, '_> {
                     let meaning = self.meaning_of(local);
                     let is_typed = self.is_typed(local);
                     if let Some(init) = &mut local.init {
-                        Replace { builder: self, required: &mut required }.value(&mut init.expr);
+                        ClampReplacer { builder: self, required: &mut required }
+                            .value(&mut init.expr);
                     }
                     if let (Some(name), Some((meaning, is_early))) = (name, meaning) {
                         if is_early {
@@ -172,7 +173,7 @@ impl StripBuilder<'_, '_> {
                     }
                 }
                 Stmt::Expr(expr, _) => {
-                    Replace { builder: self, required: &mut required }.visit_expr_mut(expr);
+                    ClampReplacer { builder: self, required: &mut required }.visit_expr_mut(expr);
                 }
                 Stmt::Item(_) | Stmt::Macro(_) => {}
             }
@@ -181,7 +182,7 @@ impl StripBuilder<'_, '_> {
         let result = (!required.numbers.is_empty()).then(|| {
             let (variable, rewritten) = (self.variable(), |expr| self.rewritten_expr(expr));
             let early = early.iter().map(|stmt| self.rewritten_stmt(stmt));
-            Contiguous {
+            UnclampedVersion {
                 numbers: required.numbers.iter().map(rewritten).collect(),
                 conditions: required.conditions.iter().map(rewritten).collect(),
                 early: quote!(#variable #(#early)*),
@@ -193,14 +194,14 @@ impl StripBuilder<'_, '_> {
     }
 
     /// What the name of a local means, and whether it can be computed before the statements around it.
-    pub(super) fn meaning_of(&mut self, local: &syn::Local) -> Option<(Meaning, bool)> {
+    pub(super) fn meaning_of(&mut self, local: &syn::Local) -> Option<(Variability, bool)> {
         let (pattern, init) = (pattern_ident(&local.pat)?, local.init.as_ref()?);
         let is_fixed = pattern.mutability.is_none();
         let (is_same, is_next) = (self.is_same(&init.expr), self.is_next_index(&init.expr));
         let meaning = match is_fixed {
-            true if is_same => Meaning::Uniform,
-            true if is_next => Meaning::Next,
-            _ => Meaning::Varying,
+            true if is_same => Variability::Uniform,
+            true if is_next => Variability::Next,
+            _ => Variability::Varying,
         };
         let is_early = is_fixed
             && (is_same || is_next)
@@ -214,8 +215,14 @@ impl StripBuilder<'_, '_> {
     }
 
     /// From here on, the name of a local has this meaning.
-    pub(super) fn bind(&mut self, name: Ident, meaning: Meaning, is_early: bool, is_typed: bool) {
-        let Before { early, untyped, .. } = &mut self.before;
+    pub(super) fn bind(
+        &mut self,
+        name: Ident,
+        meaning: Variability,
+        is_early: bool,
+        is_typed: bool,
+    ) {
+        let PrecedingStmts { early, untyped, .. } = &mut self.before;
         for names in [&mut *early, &mut *untyped] {
             names.retain(|known| *known != name);
         }
@@ -344,12 +351,12 @@ fn block_of(value: Expr) -> syn::Block {
 }
 
 /// Replaces clamped indices by successive ones, and conditions by `true`.
-struct Replace<'l, 'f, 'b, 'a> {
+struct ClampReplacer<'l, 'f, 'b, 'a> {
     builder: &'l StripBuilder<'b, 'a>,
     required: &'f mut Requirements,
 }
 
-impl Replace<'_, '_, '_, '_> {
+impl ClampReplacer<'_, '_, '_, '_> {
     /// Replaces the value of a local, or the indices in it.
     fn value(&mut self, value: &mut Expr) {
         if self.builder.is_clamped(value) {
@@ -421,7 +428,7 @@ impl Replace<'_, '_, '_, '_> {
     }
 }
 
-impl VisitMut for Replace<'_, '_, '_, '_> {
+impl VisitMut for ClampReplacer<'_, '_, '_, '_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         match expr {
             // What is evaluated under a condition stays.

@@ -5,8 +5,8 @@ use quadrants_frontend::is_builtin_method;
 use syn::{BinOp, Expr, ExprBinary, Stmt, UnOp};
 
 use super::{
-    Meaning, StripBuilder, StripKind,
-    clamps::{Before, CLAMPS},
+    StripBuilder, StripKind, Variability,
+    clamps::{CLAMPS, PrecedingStmts},
 };
 use crate::ast::{
     atomic_op, immutable_name, is_assignment, pattern_ident, pattern_names, unparenthesized,
@@ -40,7 +40,7 @@ impl StripBuilder<'_, '_> {
     pub(super) fn all_vectorizable(&mut self, stmts: &[Stmt], in_loop: bool) -> bool {
         let known = self.names.len();
         if !self.is_conditional {
-            self.before = Before::new(known);
+            self.before = PrecedingStmts::new(known);
         }
         let all = stmts.iter().all(|stmt| {
             let vectorizable = match stmt {
@@ -73,7 +73,7 @@ impl StripBuilder<'_, '_> {
         let vectorizable = init.diverge.is_none()
             && self.hides_none(&pattern.ident)
             && (is_same || self.is_vectorizable(&init.expr, in_loop));
-        let (meaning, is_early) = self.meaning_of(local).unwrap_or((Meaning::Varying, false));
+        let (meaning, is_early) = self.meaning_of(local).unwrap_or((Variability::Varying, false));
         let is_typed = self.is_typed(local);
         self.bind(pattern.ident.clone(), meaning, is_early, is_typed);
         vectorizable
@@ -85,7 +85,7 @@ impl StripBuilder<'_, '_> {
         let has_array = self
             .names
             .iter()
-            .any(|(known, meaning)| known == name && matches!(meaning, Meaning::Array(_)));
+            .any(|(known, meaning)| known == name && matches!(meaning, Variability::Array(_)));
         let variable = pattern_names(self.variable).contains(name);
         !has_array && !variable && !self.scope.is_tensor(name)
     }
@@ -212,7 +212,7 @@ impl StripBuilder<'_, '_> {
             Expr::Path(path) => path.path.get_ident().is_some_and(|name| {
                 let meaning = self.names.iter().rev().find(|(known, _)| known == name);
                 match meaning {
-                    Some((_, Meaning::Next)) => true,
+                    Some((_, Variability::Next)) => true,
                     _ => immutable_name(self.variable).flatten().as_ref() == Some(name),
                 }
             }),
@@ -272,7 +272,8 @@ impl StripBuilder<'_, '_> {
                     .path
                     .get_ident()
                     .and_then(|name| self.names.iter().rev().find(|(known, _)| known == name));
-                path.qself.is_none() && meaning.is_none_or(|(_, of)| matches!(of, Meaning::Uniform))
+                path.qself.is_none()
+                    && meaning.is_none_or(|(_, of)| matches!(of, Variability::Uniform))
             }
             Expr::Cast(cast) => self.is_uniform(&cast.expr),
             Expr::Unary(unary) => {

@@ -119,7 +119,7 @@ pub(super) const ENUMS: &[Listed] = &[
     },
     Listed {
         name: "KernelErrorCause",
-        file: "program/src/error.rs",
+        file: "program/src/error/kernel_error.rs",
         ident: "KernelErrorCause",
         about: "The cause in `Error::Kernel`.",
         entries: entries! {
@@ -398,6 +398,7 @@ pub(super) const ENUMS: &[Listed] = &[
             Recursion: "A loop." => recursion;
             TypeMismatch: "This is a bug in the library; please report it with the kernel.";
             Type: "The message names the limit or the type." => large_array;
+            Inconsistent: "This is a bug in the library; please report it with the kernel.";
             Unknown: "This is a bug in the library; please report it with the kernel.";
             Misuse: "Correct the call of the builder.";
             Invalid: "This is a bug in the library; please report it with the kernel.";

@@ -12,17 +12,17 @@ use syn::{
 use crate::{ast::unparenthesized, tokens::idents};
 
 /// The largest extent of a last axis for which a loop has a version.
-const MAX_CHANNELS: usize = 8;
+const MAX_SHORT_EXTENT: usize = 8;
 
 /// A tensor, and the extent of its last axis that a loop suggests.
-struct Channels {
+struct ShortAxis {
     tensor: Ident,
     extent: usize,
 }
 
 /// The tensors that a body accesses by literals in the last of several axes.
-struct Accesses {
-    found: Vec<(Channels, usize)>,
+struct LiteralAccesses {
+    found: Vec<(ShortAxis, usize)>,
     /// The variables of inner loops from zero, and their ends.
     variables: Vec<(Ident, usize)>,
     /// Tensors that are accessed otherwise.
@@ -52,14 +52,15 @@ pub(super) fn versions(
     }
 }
 
-fn channels(body: &Block, is_tensor: impl Fn(&Ident) -> bool) -> Vec<Channels> {
-    let mut accesses = Accesses { found: Vec::new(), variables: Vec::new(), others: Vec::new() };
+fn channels(body: &Block, is_tensor: impl Fn(&Ident) -> bool) -> Vec<ShortAxis> {
+    let mut accesses =
+        LiteralAccesses { found: Vec::new(), variables: Vec::new(), others: Vec::new() };
     accesses.visit_block(body);
-    let Accesses { found, others, .. } = accesses;
+    let LiteralAccesses { found, others, .. } = accesses;
     let names = idents(body);
-    let only = found.into_iter().filter(|(Channels { tensor, extent }, uses)| {
+    let only = found.into_iter().filter(|(ShortAxis { tensor, extent }, uses)| {
         // The body uses the tensor for nothing else, and nothing else has its name.
-        (2..=MAX_CHANNELS).contains(extent)
+        (2..=MAX_SHORT_EXTENT).contains(extent)
             && is_tensor(tensor)
             && !others.contains(tensor)
             && names.iter().filter(|name| *name == tensor).count() == *uses
@@ -67,7 +68,7 @@ fn channels(body: &Block, is_tensor: impl Fn(&Ident) -> bool) -> Vec<Channels> {
     only.map(|(channels, _)| channels).collect()
 }
 
-impl Accesses {
+impl LiteralAccesses {
     /// The least extent of an axis with an index.
     fn extent(&self, index: &Expr) -> Option<usize> {
         match unparenthesized(index) {
@@ -91,7 +92,7 @@ fn literal_of(expr: &Expr) -> Option<usize> {
     }
 }
 
-impl Visit<'_> for Accesses {
+impl Visit<'_> for LiteralAccesses {
     fn visit_expr_index(&mut self, index: &ExprIndex) {
         if let Expr::Path(path) = unparenthesized(&index.expr)
             && let Some(tensor) = path.path.get_ident()
@@ -106,7 +107,7 @@ impl Visit<'_> for Accesses {
                         known.extent = known.extent.max(extent);
                         *uses += 1;
                     } else {
-                        self.found.push((Channels { tensor: tensor.clone(), extent }, 1));
+                        self.found.push((ShortAxis { tensor: tensor.clone(), extent }, 1));
                     }
                 }
                 None => self.others.push(tensor.clone()),

@@ -11,7 +11,7 @@ use crate::{
 
 /// A function and the tables that its tree's indices refer to.
 #[derive(Debug)]
-pub(crate) struct Unit {
+pub(crate) struct FunctionUnit {
     pub(crate) function: Function,
     pub(crate) file: String,
     pub(crate) params: Vec<ParamType>,
@@ -20,7 +20,7 @@ pub(crate) struct Unit {
     pub(crate) consts: Vec<Constant>,
 }
 
-impl Unit {
+impl FunctionUnit {
     /// Decodes a source. Checks the language rules unless the macro has checked them.
     pub(crate) fn from_source(source: &EmittedSource, is_checked: bool) -> Result<Self, Error> {
         let funcs: Vec<_> = source.funcs.iter().map(|func| func()).collect();
@@ -39,9 +39,9 @@ impl Unit {
 
     /// Checks the language rules and the parameters.
     pub(crate) fn check_rules(self) -> Result<Self, Error> {
-        let rejections = check(&self.function);
-        if !rejections.is_empty() {
-            return Err(Error::Rejected { function: self.function.name, rejections });
+        let violations = check(&self.function);
+        if !violations.is_empty() {
+            return Err(Error::Rejected { function: self.function.name, violations });
         }
         self.check_params()
     }
@@ -65,7 +65,7 @@ impl Unit {
         } else {
             let span = self.function.span;
             let what = "its parameters do not match its parameter table".to_owned();
-            Err(Error::Type { function: self.function.name, what, span })
+            Err(Error::Inconsistent { function: self.function.name, what, span })
         }
     }
 }

@@ -7,7 +7,10 @@
 
 use std::{collections::HashMap, rc::Rc};
 
-use super::{GuardedIndex, IntType, NodeId, Terms, ValueNode, VarKind, argument, int_range, shift};
+use super::{
+    ConditionalAccess, ConstraintBuilder, IntType, NodeId, ValueNode, VarKind, argument, int_range,
+    shift,
+};
 use crate::{BinaryOp, DivRemOp, ScalarType, UnaryOp, races::LoopContext};
 
 /// The number of bits of a value. Narrower ones are extended, by their sign if they have one.
@@ -22,7 +25,7 @@ enum Bit {
     Zero,
     One,
     /// The exclusive or of the bits of variables in the mask and of a bit that is the same on both sides.
-    Linear(u128),
+    Xor(u128),
     Unknown,
 }
 
@@ -38,10 +41,10 @@ struct Inputs {
     used: u32,
 }
 
-impl Terms<'_> {
+impl ConstraintBuilder<'_> {
     /// Whether accesses with the same formula can only touch the same element in the same iteration, according to the
     /// bits of the index.
-    pub(super) fn bits_differ(&mut self, [a, b]: [GuardedIndex<'_>; 2]) -> bool {
+    pub(super) fn bits_differ(&mut self, [a, b]: [ConditionalAccess<'_>; 2]) -> bool {
         if !self.is_same_loop || a.index != b.index || a.index.is_empty() {
             return false;
         }
@@ -50,7 +53,7 @@ impl Terms<'_> {
         for id in a.index {
             let bits = self.bits(*id, &mut inputs);
             equations.extend(bits.iter().filter_map(|bit| match bit {
-                Bit::Linear(mask) => Some(*mask),
+                Bit::Xor(mask) => Some(*mask),
                 _ => None,
             }));
         }
@@ -83,7 +86,7 @@ impl Terms<'_> {
         if self.is_shared(id) {
             let of_both = |bit: &mut Bit| {
                 if *bit == Bit::Unknown {
-                    *bit = Bit::Linear(0);
+                    *bit = Bit::Xor(0);
                 }
             };
             bits.iter_mut().for_each(of_both);
@@ -98,7 +101,7 @@ impl Terms<'_> {
         match graph.nodes[id as usize] {
             ValueNode::Const(value) => constant(value),
             ValueNode::Argument { word, ty } => {
-                argument(args, word, ty).map_or([Bit::Linear(0); BITS], constant)
+                argument(args, word, ty).map_or([Bit::Xor(0); BITS], constant)
             }
             ValueNode::Var(at) => {
                 let var = space.var(at);
@@ -114,8 +117,8 @@ impl Terms<'_> {
                 });
                 std::array::from_fn(|bit| match bit as u32 {
                     bit if bit >= count => Bit::Zero,
-                    _ if is_fixed => Bit::Linear(0),
-                    bit if first + bit < MAX_INPUTS => Bit::Linear(1 << (first + bit)),
+                    _ if is_fixed => Bit::Xor(0),
+                    bit if first + bit < MAX_INPUTS => Bit::Xor(1 << (first + bit)),
                     _ => Bit::Unknown,
                 })
             }
@@ -195,7 +198,7 @@ impl Bit {
         match (self, other) {
             (Self::Zero, bit) | (bit, Self::Zero) => bit,
             (Self::One, bit) | (bit, Self::One) => bit.not(),
-            (Self::Linear(a), Self::Linear(b)) => Self::Linear(a ^ b),
+            (Self::Xor(a), Self::Xor(b)) => Self::Xor(a ^ b),
             _ => Self::Unknown,
         }
     }
@@ -205,7 +208,7 @@ impl Bit {
             (Self::Zero, _) | (_, Self::Zero) => Self::Zero,
             (Self::One, bit) | (bit, Self::One) => bit,
             // Bits that are the same on both sides give such a bit.
-            (Self::Linear(0), Self::Linear(0)) => Self::Linear(0),
+            (Self::Xor(0), Self::Xor(0)) => Self::Xor(0),
             _ => Self::Unknown,
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::proof::{Below, Instruction, IntervalOp, Leaf, PENDING, Proof, Register};
+use super::proof::{IndexLimit, Instruction, IntervalOp, PENDING, Proof, ProofInput, Register};
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, MathFn, Offloaded, ScalarType,
     SharedExtent, Stmt, Task, UnaryOp,
@@ -23,7 +23,7 @@ pub(super) struct ProofBuilder<'k> {
     pub(super) nodes: Nodes<'k>,
     layout: &'k ArgLayout,
     proof: Proof,
-    leaves: HashMap<Leaf, Register>,
+    leaves: HashMap<ProofInput, Register>,
     constants: HashMap<Interval, Register>,
     /// The register of each operation that is computed on every path to the current position. The second map is its
     /// inverse.
@@ -35,7 +35,7 @@ pub(super) struct ProofBuilder<'k> {
     replaced: Vec<(IntervalOp, Option<Register>)>,
     /// The register of each expression, so that shared expressions are visited once. Cleared when a local changes.
     values: HashMap<ExprId, Register>,
-    required: Vec<(Register, Below)>,
+    required: Vec<(Register, IndexLimit)>,
     /// Whether 64-bit values are examined, and those that were on every path to the current position.
     pub(super) examines: bool,
     fitted: Vec<Register>,
@@ -352,14 +352,14 @@ impl<'k> ProofBuilder<'k> {
         for (axis, &index) in element.index.iter().enumerate() {
             let index = self.value(index);
             let below = match element.array {
-                Array::Tensor(tensor) => Below::Word(self.layout.word(tensor) + 1 + axis),
+                Array::Tensor(tensor) => IndexLimit::Word(self.layout.word(tensor) + 1 + axis),
                 Array::Shared(array) => {
                     let extent = self.extents.get(&array).and_then(|dims| dims.get(axis));
                     match extent.copied().unwrap_or(SharedExtent::Constant(0)) {
-                        SharedExtent::Constant(number) => Below::Number(number),
+                        SharedExtent::Constant(number) => IndexLimit::Number(number),
                         SharedExtent::Local(local) => match self.locals[local.index()] {
-                            Some(register) => Below::Register(register),
-                            None => Below::Number(0),
+                            Some(register) => IndexLimit::Register(register),
+                            None => IndexLimit::Number(0),
                         },
                     }
                 }
@@ -394,7 +394,7 @@ impl<'k> ProofBuilder<'k> {
         register
     }
 
-    pub(super) fn leaf(&mut self, leaf: Leaf) -> Register {
+    pub(super) fn leaf(&mut self, leaf: ProofInput) -> Register {
         if let Some(register) = self.leaves.get(&leaf) {
             return *register;
         }
@@ -515,11 +515,11 @@ impl<'k> ProofBuilder<'k> {
             },
             ExprKind::Param(param) => {
                 let word = self.layout.word(param);
-                self.leaf(Leaf::Argument { word, ty })
+                self.leaf(ProofInput::Argument { word, ty })
             }
             ExprKind::Dim { tensor, axis } => {
                 let word = self.layout.word(tensor) + 1 + usize::from(axis);
-                self.leaf(Leaf::Argument { word, ty })
+                self.leaf(ProofInput::Argument { word, ty })
             }
             ExprKind::Unary { op, value } => match op {
                 UnaryOp::Neg | UnaryOp::Not => {

@@ -1,13 +1,18 @@
 //! Divisions, bit operations with constants, and products of linear values.
 
-use super::{Formula, Linear, Terms, Unknown};
+use super::{Constraint, ConstraintBuilder, LinearExpr, SystemVar};
 use crate::{BinaryOp, races::solve::MAX_VALUE};
 
-impl Terms<'_> {
+impl ConstraintBuilder<'_> {
     /// A bit operation with a constant, by the runs of ones in the constant.
-    pub(super) fn masked(&mut self, op: BinaryOp, x: &Linear, mask: i128) -> Option<Linear> {
+    pub(super) fn masked(
+        &mut self,
+        op: BinaryOp,
+        x: &LinearExpr,
+        mask: i128,
+    ) -> Option<LinearExpr> {
         // The bits of `x` in the runs, and the runs themselves, in their places.
-        let (mut kept, mut ones) = (Linear::constant(0), mask);
+        let (mut kept, mut ones) = (LinearExpr::constant(0), mask);
         let mut first = 0;
         while ones != 0 {
             let zeros = ones.trailing_zeros();
@@ -31,7 +36,7 @@ impl Terms<'_> {
     }
 
     /// The difference `x - y`, if `y` is the remainder of a division of `x`.
-    pub(super) fn without_remainder(&self, x: &Linear, y: &Linear) -> Option<Linear> {
+    pub(super) fn without_remainder(&self, x: &LinearExpr, y: &LinearExpr) -> Option<LinearExpr> {
         let mut floors = self.floors.iter();
         let ((_, by), (quotient, _)) =
             floors.find(|((dividend, _), (_, remainder))| dividend == x && remainder == y)?;
@@ -39,15 +44,15 @@ impl Terms<'_> {
     }
 
     /// The quotient, rounded down, and the remainder of a division by a positive constant.
-    pub(super) fn floored(&mut self, a: &Linear, by: i128) -> Option<(Linear, Linear)> {
+    pub(super) fn floored(&mut self, a: &LinearExpr, by: i128) -> Option<(LinearExpr, LinearExpr)> {
         if by == 1 {
-            return Some((a.clone(), Linear::constant(0)));
+            return Some((a.clone(), LinearExpr::constant(0)));
         }
-        let mut high = Linear::constant(a.constant_term().div_euclid(by));
+        let mut high = LinearExpr::constant(a.constant_term().div_euclid(by));
         for &(var, coef) in a.terms() {
             // The remaining coefficient is the smallest one, so that the bounds of the quotient are tight.
             let up = 2 * coef.rem_euclid(by) > by;
-            high = high.plus(coef.div_euclid(by) + i128::from(up), &Linear::var(var))?;
+            high = high.plus(coef.div_euclid(by) + i128::from(up), &LinearExpr::var(var))?;
         }
         let low = a.plus(-by, &high)?;
         let (lo, hi) = self.system.range(&low)?;
@@ -61,13 +66,17 @@ impl Terms<'_> {
         let quotient = self.fresh(lo.div_euclid(by), hi.div_euclid(by));
         let remainder = self.fresh(0, by - 1);
         let whole = remainder.plus(by, &quotient)?;
-        self.system.add(Formula::equal(&low, &whole));
+        self.system.add(Constraint::equal(&low, &whole));
         self.floors.insert(key, (quotient.clone(), remainder.clone()));
         Some((high.add(&quotient)?, remainder))
     }
 
     /// The quotient, rounded towards zero, and the remainder. A zero divisor gives zeros.
-    pub(super) fn truncated(&mut self, a: &Linear, b: &Linear) -> Option<(Linear, Linear)> {
+    pub(super) fn truncated(
+        &mut self,
+        a: &LinearExpr,
+        b: &LinearExpr,
+    ) -> Option<(LinearExpr, LinearExpr)> {
         let range = self.system.range(a)?;
         if range.0 >= 0
             && let Some(by) = b.value().filter(|by| *by > 0)
@@ -84,43 +93,43 @@ impl Terms<'_> {
         let [quotient, remainder] = most_of.map(|most| self.fresh(-most, most));
         self.quotients.insert(key, (quotient.clone(), remainder.clone()));
         if let Some(by) = by {
-            self.system.add(Formula::equal(a, &remainder.plus(by, &quotient)?)?);
+            self.system.add(Constraint::equal(a, &remainder.plus(by, &quotient)?)?);
             let has_sign = |sign: i128| {
                 let signed =
-                    [a, &remainder].map(|value| value.scale(sign).map(Formula::NonNegative));
-                Some(Formula::All(signed.into_iter().collect::<Option<_>>()?))
+                    [a, &remainder].map(|value| value.scale(sign).map(Constraint::NonNegative));
+                Some(Constraint::All(signed.into_iter().collect::<Option<_>>()?))
             };
             self.any([has_sign(1), has_sign(-1)]);
         } else if range.0 >= 0 {
             let product = self.product(b, &quotient)?;
-            let is_quotient = Formula::All(vec![
-                Formula::equal(a, &product.add(&remainder)?)?,
-                Formula::NonNegative(quotient.clone()),
-                Formula::NonNegative(remainder.clone()),
-                Formula::less(&remainder, b)?,
+            let is_quotient = Constraint::All(vec![
+                Constraint::equal(a, &product.add(&remainder)?)?,
+                Constraint::NonNegative(quotient.clone()),
+                Constraint::NonNegative(remainder.clone()),
+                Constraint::less(&remainder, b)?,
             ]);
             // Nothing is stated about negative divisors.
-            let other = Formula::at_most(b, &Linear::constant(0))?;
-            self.system.add(Formula::Any(vec![is_quotient, other]));
+            let other = Constraint::at_most(b, &LinearExpr::constant(0))?;
+            self.system.add(Constraint::Any(vec![is_quotient, other]));
         }
         Some((quotient, remainder))
     }
 
     /// The product of two values, as a sum of products of variables.
-    pub(super) fn product(&mut self, a: &Linear, b: &Linear) -> Option<Linear> {
+    pub(super) fn product(&mut self, a: &LinearExpr, b: &LinearExpr) -> Option<LinearExpr> {
         let [a, b] = self.of_one_variable(a, b)?;
         let (x, y) = (a.constant_term(), b.constant_term());
-        let mut product = Linear::constant(x.checked_mul(y)?);
+        let mut product = LinearExpr::constant(x.checked_mul(y)?);
         for &(var, coef) in a.terms() {
-            product = product.plus(coef.checked_mul(y)?, &Linear::var(var))?;
+            product = product.plus(coef.checked_mul(y)?, &LinearExpr::var(var))?;
         }
         for &(var, coef) in b.terms() {
-            product = product.plus(coef.checked_mul(x)?, &Linear::var(var))?;
+            product = product.plus(coef.checked_mul(x)?, &LinearExpr::var(var))?;
         }
         for &(v, c) in a.terms() {
             for &(w, d) in b.terms() {
                 let of_vars = self.product_of_vars(v.min(w), v.max(w))?;
-                product = product.plus(c.checked_mul(d)?, &Linear::var(of_vars))?;
+                product = product.plus(c.checked_mul(d)?, &LinearExpr::var(of_vars))?;
             }
         }
         Some(product)
@@ -129,9 +138,9 @@ impl Terms<'_> {
     /// A product within the range that the ranges of its factors give, which may be smaller than that of its terms.
     pub(super) fn within_corners(
         &mut self,
-        product: Linear,
-        factors: [&Linear; 2],
-    ) -> Option<Linear> {
+        product: LinearExpr,
+        factors: [&LinearExpr; 2],
+    ) -> Option<LinearExpr> {
         let [x, y] = [self.system.range(factors[0])?, self.system.range(factors[1])?];
         let corners = [(x.0, y.0), (x.0, y.1), (x.1, y.0), (x.1, y.1)];
         let corners = corners.map(|(a, b)| a.checked_mul(b));
@@ -143,13 +152,13 @@ impl Terms<'_> {
             return Some(product);
         }
         let value = self.fresh(lo, hi);
-        self.system.add(Formula::equal(&value, &product));
+        self.system.add(Constraint::equal(&value, &product));
         Some(value)
     }
 
     /// The factors of a product. If both are multiples of one value of several variables, such as `i` and `i + 1` for
     /// the row `i` of a tile, that value becomes a variable, so that facts about squares apply.
-    fn of_one_variable(&mut self, a: &Linear, b: &Linear) -> Option<[Linear; 2]> {
+    fn of_one_variable(&mut self, a: &LinearExpr, b: &LinearExpr) -> Option<[LinearExpr; 2]> {
         let whole = a.add_constant(-a.constant_term())?;
         let by = match (a.terms(), b.terms()) {
             ([first, _, ..], [other, ..]) if other.1 % first.1 == 0 => other.1 / first.1,
@@ -164,16 +173,16 @@ impl Terms<'_> {
             None => {
                 let (lo, hi) = self.system.range(&whole)?;
                 let var = self.system.variable(lo, hi);
-                self.system.add(Formula::equal(&Linear::var(var), &whole));
+                self.system.add(Constraint::equal(&LinearExpr::var(var), &whole));
                 self.compounds.insert(whole, var);
                 var
             }
         };
-        let var = Linear::var(var);
+        let var = LinearExpr::var(var);
         Some([var.add_constant(a.constant_term())?, rest.plus(by, &var)?])
     }
 
-    fn product_of_vars(&mut self, v: Unknown, w: Unknown) -> Option<Unknown> {
+    fn product_of_vars(&mut self, v: SystemVar, w: SystemVar) -> Option<SystemVar> {
         if let Some(product) = self.products.get(&(v, w)) {
             return Some(*product);
         }
@@ -194,8 +203,8 @@ impl Terms<'_> {
         // A factor of at least one makes no value smaller.
         for (factor, value) in [(v, w), (w, v)] {
             if self.system.bounds(factor).0 >= 1 && self.system.bounds(value).0 >= 0 {
-                let (value, product) = (Linear::var(value), Linear::var(product));
-                self.system.add(Formula::at_most(&value, &product));
+                let (value, product) = (LinearExpr::var(value), LinearExpr::var(product));
+                self.system.add(Constraint::at_most(&value, &product));
             }
         }
         Some(product)

@@ -30,8 +30,8 @@ use std::{cell::Cell, collections::HashMap};
 use smallvec::SmallVec;
 
 use super::{
-    Space, TensorRead, TicketSource, ValueGraph, VarKind,
-    solve::{Formula, Linear, System, Unknown},
+    TensorRead, TicketSource, ValueGraph, VarKind, VarSpace,
+    solve::{Constraint, LinearExpr, LinearSystem, SystemVar},
     value_graph::{IntType, NodeId, Uniformity, ValueNode, argument, int_range, shift, widens},
 };
 use crate::{BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp};
@@ -41,22 +41,22 @@ const MAX_DEPTH: u32 = 200;
 
 /// A condition that holds, or does not, where an access happens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Guard {
+pub struct Condition {
     /// The node of the condition.
-    pub cond: NodeId,
+    pub node: NodeId,
     /// Its value.
-    pub is: bool,
+    pub holds: bool,
 }
 
 /// An access, as far as the solver needs it.
 #[derive(Clone, Copy, Debug)]
-pub struct GuardedIndex<'a> {
+pub struct ConditionalAccess<'a> {
     /// One node per dimension.
     pub index: &'a [NodeId],
     /// The extents of the accessed object, as far as known. Outside of them nothing is accessed.
     pub extents: &'a [NodeId],
     /// The conditions under which the access happens.
-    pub guards: &'a [Guard],
+    pub conditions: &'a [Condition],
 }
 
 /// The loop of one of the two accesses.
@@ -67,7 +67,7 @@ pub struct LoopContext<'a> {
     /// The argument block.
     pub args: &'a [u64],
     /// The variables of the loop. Only the ranges of the parallel variables and the kinds are used.
-    pub space: &'a Space,
+    pub space: &'a VarSpace,
     /// Whether the counter with this index is known not to overflow.
     pub is_counter: &'a dyn Fn(usize) -> bool,
     /// The work that the solver may still do, in combinations of two constraints. A refutation takes from it, at most
@@ -77,40 +77,44 @@ pub struct LoopContext<'a> {
 
 /// Whether two accesses of one loop never touch the same element in different iterations, according to the solver.
 #[must_use]
-pub fn refuted_in_loop(context: LoopContext<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> bool {
+pub fn refuted_in_loop(
+    context: LoopContext<'_>,
+    a: ConditionalAccess<'_>,
+    b: ConditionalAccess<'_>,
+) -> bool {
     let budget = context.budget;
-    let mut terms = Terms::new([context, context], true);
-    if terms.bits_differ([a, b]) {
+    let mut builder = ConstraintBuilder::new([context, context], true);
+    if builder.bits_differ([a, b]) {
         return true;
     }
-    terms.accesses([a, b]);
-    terms.iterations_differ();
-    terms.complete();
-    terms.system.is_refuted(budget)
+    builder.accesses([a, b]);
+    builder.iterations_differ();
+    builder.complete();
+    builder.system.is_refuted(budget)
 }
 
 /// Whether an access of one loop and an access of another never touch the same element, according to the solver.
 #[must_use]
 pub fn refuted_between(
     contexts: [LoopContext<'_>; 2],
-    a: GuardedIndex<'_>,
-    b: GuardedIndex<'_>,
+    a: ConditionalAccess<'_>,
+    b: ConditionalAccess<'_>,
 ) -> bool {
     let budget = contexts[0].budget;
-    let mut terms = Terms::new(contexts, false);
-    terms.accesses([a, b]);
-    terms.complete();
-    terms.system.is_refuted(budget)
+    let mut builder = ConstraintBuilder::new(contexts, false);
+    builder.accesses([a, b]);
+    builder.complete();
+    builder.system.is_refuted(budget)
 }
 
 /// Whether the conditions of an access never hold, according to the solver.
 #[must_use]
-pub fn never_happens(context: LoopContext<'_>, a: GuardedIndex<'_>) -> bool {
+pub fn never_happens(context: LoopContext<'_>, a: ConditionalAccess<'_>) -> bool {
     let budget = context.budget;
-    let mut terms = Terms::new([context, context], true);
-    terms.happens(0, a);
-    terms.complete();
-    terms.system.is_refuted(budget)
+    let mut builder = ConstraintBuilder::new([context, context], true);
+    builder.happens(0, a);
+    builder.complete();
+    builder.system.is_refuted(budget)
 }
 
 /// Whether a node of type `ty` is at least `least`, or at most `most`, wherever the conditions hold, according to the
@@ -118,29 +122,29 @@ pub fn never_happens(context: LoopContext<'_>, a: GuardedIndex<'_>) -> bool {
 #[must_use]
 pub fn is_bounded(
     context: LoopContext<'_>,
-    guards: &[Guard],
+    conditions: &[Condition],
     (id, ty): (NodeId, IntType),
     bound: Bound,
 ) -> bool {
-    let mut terms = Terms::new([context, context], true);
-    terms.happens(0, GuardedIndex { index: &[], extents: &[], guards });
-    let Some(value) = terms.exact(0, id, ty) else { return false };
+    let mut builder = ConstraintBuilder::new([context, context], true);
+    builder.happens(0, ConditionalAccess { index: &[], extents: &[], conditions });
+    let Some(value) = builder.exact(0, id, ty) else { return false };
     let outside = match bound {
-        Bound::AtLeast(least) => Formula::less(&value, &Linear::constant(least)),
-        Bound::AtMost(most) => Formula::less(&Linear::constant(most), &value),
+        Bound::AtLeast(least) => Constraint::less(&value, &LinearExpr::constant(least)),
+        Bound::AtMost(most) => Constraint::less(&LinearExpr::constant(most), &value),
     };
     let Some(outside) = outside else { return false };
-    terms.system.add(outside);
-    terms.complete();
-    terms.system.is_refuted(context.budget)
+    builder.system.add(outside);
+    builder.complete();
+    builder.system.is_refuted(context.budget)
 }
 
 /// The smallest and the largest value of a node of type `ty`, if they are known.
 #[must_use]
 pub fn range_of(context: LoopContext<'_>, id: NodeId, ty: IntType) -> Option<(i128, i128)> {
-    let mut terms = Terms::new([context, context], true);
-    let value = terms.exact(0, id, ty)?;
-    terms.system.range(&value)
+    let mut builder = ConstraintBuilder::new([context, context], true);
+    let value = builder.exact(0, id, ty)?;
+    builder.system.range(&value)
 }
 
 /// The smallest and the largest difference of two nodes of type `ty`, the first minus the second, if they are known.
@@ -150,11 +154,11 @@ pub fn difference(
     [a, b]: [NodeId; 2],
     ty: IntType,
 ) -> Option<(i128, i128)> {
-    let mut terms = Terms::new([context, context], true);
-    let (a, b) = (terms.exact(0, a, ty)?, terms.exact(0, b, ty)?);
+    let mut builder = ConstraintBuilder::new([context, context], true);
+    let (a, b) = (builder.exact(0, a, ty)?, builder.exact(0, b, ty)?);
     let difference = a.sub(&b)?;
-    let (least, most) = terms.system.range(&difference)?;
-    let by_operands = terms.range_without_limits(&difference);
+    let (least, most) = builder.system.range(&difference)?;
+    let by_operands = builder.range_without_limits(&difference);
     Some(by_operands.map_or((least, most), |(lo, hi)| (least.max(lo), most.min(hi))))
 }
 
@@ -169,7 +173,7 @@ pub enum Bound {
 
 /// A read of a tensor.
 #[derive(Clone, Copy)]
-enum Reading {
+enum TensorReadIndex {
     /// Of one whose elements all differ, by the index in [`ValueGraph::distinct`].
     Distinct(usize),
     /// Of one that the loop does not change, by the index in [`ValueGraph::reads`].
@@ -180,45 +184,45 @@ enum Reading {
 #[derive(Clone, PartialEq, Eq)]
 enum Involution {
     /// The exclusive or with a value.
-    Xor(Linear),
+    Xor(LinearExpr),
     /// The reversal of this number of the lowest bits, where all others are zero.
     ReverseBits(u32),
 }
 
-struct Terms<'a> {
+struct ConstraintBuilder<'a> {
     sides: [LoopContext<'a>; 2],
     /// Whether both sides are iterations of the same loop.
     is_same_loop: bool,
-    system: System,
-    modular: HashMap<(usize, NodeId), Option<Linear>>,
-    exact: HashMap<(usize, NodeId), Option<Linear>>,
+    system: LinearSystem,
+    modular: HashMap<(usize, NodeId), Option<LinearExpr>>,
+    exact: HashMap<(usize, NodeId), Option<LinearExpr>>,
     shared: HashMap<NodeId, bool>,
     /// The variables of the parallel loop.
-    dims: HashMap<(usize, usize), Unknown>,
-    products: HashMap<(Unknown, Unknown), Unknown>,
+    dims: HashMap<(usize, usize), SystemVar>,
+    products: HashMap<(SystemVar, SystemVar), SystemVar>,
     /// Variables that stand for values of several variables, without the constant.
-    compounds: HashMap<Linear, Unknown>,
+    compounds: HashMap<LinearExpr, SystemVar>,
     /// Quotients and remainders that are rounded towards zero.
-    quotients: HashMap<(Linear, Linear), (Linear, Linear)>,
+    quotients: HashMap<(LinearExpr, LinearExpr), (LinearExpr, LinearExpr)>,
     /// Quotients and remainders that are rounded down.
-    floors: HashMap<(Linear, i128), (Linear, Linear)>,
+    floors: HashMap<(LinearExpr, i128), (LinearExpr, LinearExpr)>,
     /// Operations that are their own inverse: by side, the operation, the operand and the result.
-    involutions: Vec<(usize, Involution, [Linear; 2])>,
+    involutions: Vec<(usize, Involution, [LinearExpr; 2])>,
     /// Minima and maxima, with their operands.
-    limits: Vec<(MathFn, Unknown, [Linear; 2])>,
+    limits: Vec<(MathFn, SystemVar, [LinearExpr; 2])>,
     /// Tickets by side.
-    tickets: Vec<(usize, usize, Linear)>,
+    tickets: Vec<(usize, usize, LinearExpr)>,
     /// Elements of tensors by side.
-    elements: Vec<(usize, Reading, Linear)>,
+    elements: Vec<(usize, TensorReadIndex, LinearExpr)>,
     depth: u32,
 }
 
-impl<'a> Terms<'a> {
+impl<'a> ConstraintBuilder<'a> {
     fn new(sides: [LoopContext<'a>; 2], is_same_loop: bool) -> Self {
         Self {
             sides,
             is_same_loop,
-            system: System::default(),
+            system: LinearSystem::default(),
             modular: HashMap::new(),
             exact: HashMap::new(),
             shared: HashMap::new(),
@@ -236,12 +240,12 @@ impl<'a> Terms<'a> {
     }
 
     /// States that both accesses happen and that their indices are equal.
-    fn accesses(&mut self, accesses: [GuardedIndex<'_>; 2]) {
+    fn accesses(&mut self, accesses: [ConditionalAccess<'_>; 2]) {
         let [a, b] = accesses;
         for (x, y) in a.index.iter().zip(b.index) {
             let types = self.sides.map(|side| side.graph.index_type);
             let (x, y) = (self.exact(0, *x, types[0]), self.exact(1, *y, types[1]));
-            let equal = x.zip(y).and_then(|(x, y)| Formula::equal(&x, &y));
+            let equal = x.zip(y).and_then(|(x, y)| Constraint::equal(&x, &y));
             self.system.add(equal);
         }
         for (side, access) in accesses.into_iter().enumerate() {
@@ -250,17 +254,17 @@ impl<'a> Terms<'a> {
     }
 
     /// States that an access happens.
-    fn happens(&mut self, side: usize, access: GuardedIndex<'_>) {
+    fn happens(&mut self, side: usize, access: ConditionalAccess<'_>) {
         let ty = self.sides[side].graph.index_type;
         for (at, extent) in access.index.iter().zip(access.extents) {
             let (at, extent) = (self.exact(side, *at, ty), self.exact(side, *extent, ty));
             if let (Some(at), Some(extent)) = (at, extent) {
-                self.system.add(Formula::less(&at, &extent));
-                self.system.add(Formula::NonNegative(at));
+                self.system.add(Constraint::less(&at, &extent));
+                self.system.add(Constraint::NonNegative(at));
             }
         }
-        for guard in access.guards {
-            let truth = self.truth(side, guard.cond, guard.is);
+        for condition in access.conditions {
+            let truth = self.truth(side, condition.node, condition.holds);
             self.system.add(truth);
         }
     }
@@ -270,14 +274,15 @@ impl<'a> Terms<'a> {
         let space = self.sides[0].space;
         let mut cases = Vec::new();
         for at in space.parallel_vars() {
-            let [x, y] = [0, 1].map(|side| Linear::var(self.dim(side, at)));
-            cases.extend([Formula::less(&x, &y), Formula::less(&y, &x)].into_iter().flatten());
+            let [x, y] = [0, 1].map(|side| LinearExpr::var(self.dim(side, at)));
+            cases
+                .extend([Constraint::less(&x, &y), Constraint::less(&y, &x)].into_iter().flatten());
         }
-        self.system.add(Formula::Any(cases));
+        self.system.add(Constraint::Any(cases));
     }
 
     /// The variable of the parallel loop, or the fixed value, with this index in the space.
-    fn dim(&mut self, side: usize, at: usize) -> Unknown {
+    fn dim(&mut self, side: usize, at: usize) -> SystemVar {
         let var = self.sides[side].space.var(at);
         let shared = self.is_same_loop && var.kind == VarKind::Fixed;
         let key = (if shared { 0 } else { side }, at);
@@ -325,17 +330,17 @@ impl<'a> Terms<'a> {
         shared
     }
 
-    fn fresh(&mut self, lo: i128, hi: i128) -> Linear {
-        Linear::var(self.system.variable(lo, hi))
+    fn fresh(&mut self, lo: i128, hi: i128) -> LinearExpr {
+        LinearExpr::var(self.system.variable(lo, hi))
     }
 
-    fn fresh_of(&mut self, ty: IntType) -> Linear {
+    fn fresh_of(&mut self, ty: IntType) -> LinearExpr {
         let (lo, hi) = int_range(ty);
         self.fresh(lo, hi)
     }
 
     /// The variable of an inner loop. Nothing uses it if the loop has no iteration.
-    fn loop_variable(&mut self, side: usize, ty: IntType, bounds: [NodeId; 2]) -> Linear {
+    fn loop_variable(&mut self, side: usize, ty: IntType, bounds: [NodeId; 2]) -> LinearExpr {
         let [begin, end] = bounds.map(|bound| {
             let bound = self.exact(side, bound, ty)?;
             self.system.range(&bound)
@@ -347,7 +352,7 @@ impl<'a> Terms<'a> {
     }
 
     /// The node's value, exactly. `ty` is its type.
-    fn exact(&mut self, side: usize, id: NodeId, ty: IntType) -> Option<Linear> {
+    fn exact(&mut self, side: usize, id: NodeId, ty: IntType) -> Option<LinearExpr> {
         let side = if self.is_shared(id) { 0 } else { side };
         if let Some(value) = self.exact.get(&(side, id)) {
             return value.clone();
@@ -359,7 +364,7 @@ impl<'a> Terms<'a> {
     }
 
     /// The value in type `ty` that equals `value` modulo the type's size.
-    fn wrapped(&mut self, value: Linear, ty: IntType) -> Option<Linear> {
+    fn wrapped(&mut self, value: LinearExpr, ty: IntType) -> Option<LinearExpr> {
         let (Some(scalar), (lo, hi)) = (ty, int_range(ty)) else { return Some(value) };
         let mut range = self.system.range(&value)?;
         if range.0 >= lo && range.1 <= hi {
@@ -369,7 +374,7 @@ impl<'a> Terms<'a> {
             range = (range.0.max(exact.0), range.1.min(exact.1));
             if range.0 >= lo && range.1 <= hi {
                 let narrow = self.fresh(range.0, range.1);
-                self.system.add(Formula::equal(&narrow, &value));
+                self.system.add(Constraint::equal(&narrow, &value));
                 return Some(narrow);
             }
         }
@@ -377,22 +382,22 @@ impl<'a> Terms<'a> {
         let times = (-(hi - range.0).div_euclid(size), (range.1 - lo).div_euclid(size));
         let times = self.fresh(times.0, times.1);
         let value = value.plus(-size, &times)?;
-        self.system.add(Formula::at_most(&Linear::constant(lo), &value));
-        self.system.add(Formula::at_most(&value, &Linear::constant(hi)));
+        self.system.add(Constraint::at_most(&LinearExpr::constant(lo), &value));
+        self.system.add(Constraint::at_most(&value, &LinearExpr::constant(hi)));
         Some(value)
     }
 
     /// The range of a value with one minimum or maximum, which is that of the operands in its place.
-    fn range_without_limits(&self, value: &Linear) -> Option<(i128, i128)> {
-        let coefficient = |var: Unknown| value.terms().iter().find(|term| term.0 == var);
+    fn range_without_limits(&self, value: &LinearExpr) -> Option<(i128, i128)> {
+        let coefficient = |var: SystemVar| value.terms().iter().find(|term| term.0 == var);
         let mut limits = self.limits.iter();
         let (function, limit, operands, coef) =
             limits.find_map(|(function, limit, operands)| {
                 Some((*function, *limit, operands, coefficient(*limit)?.1))
             })?;
         let [(a, b), (c, d)] = {
-            let range = |by: &Linear| {
-                let rest = value.plus(-coef, &Linear::var(limit))?;
+            let range = |by: &LinearExpr| {
+                let rest = value.plus(-coef, &LinearExpr::var(limit))?;
                 self.system.range(&rest.plus(coef, by)?)
             };
             [range(&operands[0])?, range(&operands[1])?]
@@ -403,7 +408,7 @@ impl<'a> Terms<'a> {
     }
 
     /// The node's value modulo the size of its type.
-    fn modular(&mut self, side: usize, id: NodeId) -> Option<Linear> {
+    fn modular(&mut self, side: usize, id: NodeId) -> Option<LinearExpr> {
         let side = if self.is_shared(id) { 0 } else { side };
         if let Some(value) = self.modular.get(&(side, id)) {
             return value.clone();
@@ -415,15 +420,15 @@ impl<'a> Terms<'a> {
         value
     }
 
-    fn operation(&mut self, side: usize, id: NodeId) -> Option<Linear> {
+    fn operation(&mut self, side: usize, id: NodeId) -> Option<LinearExpr> {
         let LoopContext { graph, args, .. } = self.sides[side];
         match graph.nodes[id as usize] {
-            ValueNode::Const(value) => Some(Linear::constant(value)),
+            ValueNode::Const(value) => Some(LinearExpr::constant(value)),
             ValueNode::Argument { word, ty } => match argument(args, word, ty) {
-                Some(value) => Some(Linear::constant(value)),
+                Some(value) => Some(LinearExpr::constant(value)),
                 None => Some(self.fresh_of(Some(ty))),
             },
-            ValueNode::Var(at) => Some(Linear::var(self.dim(side, at))),
+            ValueNode::Var(at) => Some(LinearExpr::var(self.dim(side, at))),
             ValueNode::Inner { ty, begin, end, .. } => {
                 Some(self.loop_variable(side, ty, [begin, end]))
             }
@@ -432,7 +437,7 @@ impl<'a> Terms<'a> {
                 let value = value.unwrap_or_else(|| self.fresh_of(ty));
                 let read = graph.reads.iter().position(|(load, _)| *load == id);
                 if let Some(read) = read.filter(|_| self.is_same_loop) {
-                    self.elements.push((side, Reading::Any(read), value.clone()));
+                    self.elements.push((side, TensorReadIndex::Any(read), value.clone()));
                 }
                 Some(value)
             }
@@ -449,7 +454,7 @@ impl<'a> Terms<'a> {
             }
             ValueNode::Distinct(read) => {
                 let value = self.fresh_of(graph.distinct[read].ty);
-                self.elements.push((side, Reading::Distinct(read), value.clone()));
+                self.elements.push((side, TensorReadIndex::Distinct(read), value.clone()));
                 Some(value)
             }
             ValueNode::Unary(op, ty, a) => match op {
@@ -472,8 +477,8 @@ impl<'a> Terms<'a> {
                 let value = self.fresh(0, hi.max(lo.checked_neg()?));
                 let negative = a.scale(-1)?;
                 let cases = [&a, &negative].map(|case| {
-                    let holds = Formula::NonNegative(case.clone());
-                    Some(Formula::All(vec![holds, Formula::equal(&value, case)?]))
+                    let holds = Constraint::NonNegative(case.clone());
+                    Some(Constraint::All(vec![holds, Constraint::equal(&value, case)?]))
                 });
                 self.any(cases);
                 Some(value)
@@ -501,12 +506,12 @@ impl<'a> Terms<'a> {
                 let of_type = int_range(ty);
                 let (lo, hi) = (lo.max(of_type.0), hi.min(of_type.1));
                 let limit = self.system.variable(lo, hi);
-                let value = Linear::var(limit);
+                let value = LinearExpr::var(limit);
                 for operand in [&a, &b] {
                     let [less, more] = if is_min { [&value, operand] } else { [operand, &value] };
-                    self.system.add(Formula::at_most(less, more));
+                    self.system.add(Constraint::at_most(less, more));
                 }
-                self.any([&a, &b].map(|case| Formula::equal(&value, case)));
+                self.any([&a, &b].map(|case| Constraint::equal(&value, case)));
                 self.limits.push((function, limit, [a, b]));
                 Some(value)
             }
@@ -522,24 +527,24 @@ impl<'a> Terms<'a> {
     }
 
     /// Adds a disjunction, unless a case could not be stated.
-    fn any<const N: usize>(&mut self, cases: [Option<Formula>; N]) {
-        let cases: Option<Vec<Formula>> = cases.into_iter().collect();
-        self.system.add(cases.map(Formula::Any));
+    fn any<const N: usize>(&mut self, cases: [Option<Constraint>; N]) {
+        let cases: Option<Vec<Constraint>> = cases.into_iter().collect();
+        self.system.add(cases.map(Constraint::Any));
     }
 
-    fn select(&mut self, side: usize, cond: NodeId, values: [NodeId; 2]) -> Option<Linear> {
+    fn select(&mut self, side: usize, cond: NodeId, values: [NodeId; 2]) -> Option<LinearExpr> {
         let cases = [false, true].map(|is| self.truth(side, cond, is));
         let values = values.map(|id| self.modular(side, id));
         let [Some(otherwise), Some(then)] = &values else { return None };
         let (x, y) = (self.system.range(otherwise)?, self.system.range(then)?);
         let value = self.fresh(x.0.min(y.0), x.1.max(y.1));
-        let equal = |by: &Linear| Formula::equal(&value, by);
+        let equal = |by: &LinearExpr| Constraint::equal(&value, by);
         let [if_not, if_so] = cases;
-        let all = |cond: Option<Formula>, equal: Formula| {
-            Formula::All(cond.into_iter().chain([equal]).collect())
+        let all = |cond: Option<Constraint>, equal: Constraint| {
+            Constraint::All(cond.into_iter().chain([equal]).collect())
         };
         let cases = [all(if_not, equal(otherwise)?), all(if_so, equal(then)?)];
-        self.system.add(Formula::Any(cases.into()));
+        self.system.add(Constraint::Any(cases.into()));
         Some(value)
     }
 
@@ -550,7 +555,7 @@ impl<'a> Terms<'a> {
         op: BinaryOp,
         ty: IntType,
         [a, b]: [NodeId; 2],
-    ) -> Option<Linear> {
+    ) -> Option<LinearExpr> {
         match op {
             BinaryOp::Add => return self.modular(side, a)?.add(&self.modular(side, b)?),
             BinaryOp::Sub => {
@@ -583,8 +588,8 @@ impl<'a> Terms<'a> {
             let value = self.fresh(0, 1);
             let cases = [0, 1].map(|is| {
                 let truth = self.comparison(side, op, ty, [a, b], is == 1);
-                let equal = Formula::equal(&value, &Linear::constant(is));
-                Some(Formula::All(truth.into_iter().chain(equal).collect()))
+                let equal = Constraint::equal(&value, &LinearExpr::constant(is));
+                Some(Constraint::All(truth.into_iter().chain(equal).collect()))
             });
             self.any(cases);
             return Some(value);
@@ -605,8 +610,8 @@ impl<'a> Terms<'a> {
                 None => {
                     let value = self.fresh_of(ty);
                     if range_x.0 >= 0 {
-                        self.system.add(Formula::at_most(&value, &x));
-                        self.system.add(Formula::NonNegative(value.clone()));
+                        self.system.add(Constraint::at_most(&value, &x));
+                        self.system.add(Constraint::NonNegative(value.clone()));
                     }
                     Some(value)
                 }
@@ -623,16 +628,16 @@ impl<'a> Terms<'a> {
             _ => {
                 let value = self.fresh_of(ty);
                 if range_x.0 >= 0 && range_y.0 >= 0 {
-                    self.system.add(Formula::NonNegative(value.clone()));
+                    self.system.add(Constraint::NonNegative(value.clone()));
                     for operand in [&x, &y] {
                         match op {
-                            BinaryOp::And => self.system.add(Formula::at_most(&value, operand)),
-                            BinaryOp::Or => self.system.add(Formula::at_most(operand, &value)),
+                            BinaryOp::And => self.system.add(Constraint::at_most(&value, operand)),
+                            BinaryOp::Or => self.system.add(Constraint::at_most(operand, &value)),
                             _ => {}
                         }
                     }
                     if op != BinaryOp::And {
-                        self.system.add(Formula::at_most(&value, &x.add(&y)?));
+                        self.system.add(Constraint::at_most(&value, &x.add(&y)?));
                     }
                 }
                 value
@@ -650,17 +655,17 @@ impl<'a> Terms<'a> {
     }
 
     /// What holds if the node, a bool, has the value `is`. None if nothing is known.
-    fn truth(&mut self, side: usize, id: NodeId, is: bool) -> Option<Formula> {
+    fn truth(&mut self, side: usize, id: NodeId, is: bool) -> Option<Constraint> {
         self.depth += 1;
         let truth = if self.depth < MAX_DEPTH { self.truth_of(side, id, is) } else { None };
         self.depth -= 1;
         truth
     }
 
-    fn truth_of(&mut self, side: usize, id: NodeId, is: bool) -> Option<Formula> {
+    fn truth_of(&mut self, side: usize, id: NodeId, is: bool) -> Option<Constraint> {
         match self.sides[side].graph.nodes[id as usize] {
-            ValueNode::Const(value) if (value != 0) == is => Some(Formula::All(Vec::new())),
-            ValueNode::Const(_) => Some(Formula::Any(Vec::new())),
+            ValueNode::Const(value) if (value != 0) == is => Some(Constraint::All(Vec::new())),
+            ValueNode::Const(_) => Some(Constraint::Any(Vec::new())),
             ValueNode::Unary(UnaryOp::Not, Some(ScalarType::Bool), a) => self.truth(side, a, !is),
             ValueNode::Binary(op, ty, a, b)
                 if op.is_comparison() || ty == Some(ScalarType::Bool) =>
@@ -671,16 +676,16 @@ impl<'a> Terms<'a> {
                 let case = |this: &mut Self, cond_is: bool, value: NodeId| {
                     let (cond, value) =
                         (this.truth(side, cond, cond_is), this.truth(side, value, is));
-                    Formula::All(cond.into_iter().chain(value).collect())
+                    Constraint::All(cond.into_iter().chain(value).collect())
                 };
-                Some(Formula::Any(vec![case(self, true, then), case(self, false, otherwise)]))
+                Some(Constraint::Any(vec![case(self, true, then), case(self, false, otherwise)]))
             }
             ValueNode::Cast { from: Some(ScalarType::Bool), value, .. } => {
                 self.truth(side, value, is)
             }
             _ => {
                 let value = self.modular(side, id)?;
-                Formula::equal(&value, &Linear::constant(is.into()))
+                Constraint::equal(&value, &LinearExpr::constant(is.into()))
             }
         }
     }
@@ -693,27 +698,27 @@ impl<'a> Terms<'a> {
         ty: IntType,
         [a, b]: [NodeId; 2],
         is: bool,
-    ) -> Option<Formula> {
+    ) -> Option<Constraint> {
         let is_bool = ty == Some(ScalarType::Bool);
         match op {
             BinaryOp::And | BinaryOp::Or if is_bool => {
                 let sides = [a, b].map(|id| self.truth(side, id, is));
                 if (op == BinaryOp::And) == is {
-                    return Some(Formula::All(sides.into_iter().flatten().collect()));
+                    return Some(Constraint::All(sides.into_iter().flatten().collect()));
                 }
-                return sides.into_iter().collect::<Option<_>>().map(Formula::Any);
+                return sides.into_iter().collect::<Option<_>>().map(Constraint::Any);
             }
             _ => {}
         }
         let (x, y) = (self.exact(side, a, ty)?, self.exact(side, b, ty)?);
         let op = if op == BinaryOp::Xor { BinaryOp::Ne } else { op };
         match (op, is) {
-            (BinaryOp::Lt, true) | (BinaryOp::Ge, false) => Formula::less(&x, &y),
-            (BinaryOp::Le, true) | (BinaryOp::Gt, false) => Formula::at_most(&x, &y),
-            (BinaryOp::Gt, true) | (BinaryOp::Le, false) => Formula::less(&y, &x),
-            (BinaryOp::Ge, true) | (BinaryOp::Lt, false) => Formula::at_most(&y, &x),
-            (BinaryOp::Eq, true) | (BinaryOp::Ne, false) => Formula::equal(&x, &y),
-            (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => Formula::differ(&x, &y),
+            (BinaryOp::Lt, true) | (BinaryOp::Ge, false) => Constraint::less(&x, &y),
+            (BinaryOp::Le, true) | (BinaryOp::Gt, false) => Constraint::at_most(&x, &y),
+            (BinaryOp::Gt, true) | (BinaryOp::Le, false) => Constraint::less(&y, &x),
+            (BinaryOp::Ge, true) | (BinaryOp::Lt, false) => Constraint::at_most(&y, &x),
+            (BinaryOp::Eq, true) | (BinaryOp::Ne, false) => Constraint::equal(&x, &y),
+            (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => Constraint::differ(&x, &y),
             _ => None,
         }
     }

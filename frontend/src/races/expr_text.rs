@@ -7,7 +7,7 @@ const LONGEST: usize = 80;
 
 /// The texts that expressions print as, if not as the tree says.
 #[derive(Clone, Copy)]
-pub(super) struct Texts<'a> {
+pub(super) struct ExprTexts<'a> {
     /// The author's text, where it is known.
     pub(super) source: &'a dyn Fn(Span) -> Option<String>,
     /// What to print for a name, if not the name itself.
@@ -24,7 +24,7 @@ const UNARY: u8 = 13;
 const COMPARISON: u8 = 5;
 
 /// An expression.
-pub(super) fn expr(value: &Expr, texts: Texts<'_>) -> String {
+pub(super) fn expr(value: &Expr, texts: ExprTexts<'_>) -> String {
     let source = (texts.source)(value.span);
     let text = source.map(|text| without_parentheses(value, text));
     let text = text.unwrap_or_else(|| printed(value, texts).0);
@@ -56,30 +56,30 @@ fn without_parentheses(value: &Expr, text: String) -> String {
 }
 
 /// An expression as an operand of an operator of this strength.
-fn operand(value: &Expr, strength: u8, texts: Texts<'_>) -> String {
+fn operand(value: &Expr, strength: u8, texts: ExprTexts<'_>) -> String {
     let (text, own) = printed(value, texts);
     if own < strength { format!("({text})") } else { text }
 }
 
 /// An expression as the receiver of a method.
-fn receiver(value: &Expr, texts: Texts<'_>) -> String {
+fn receiver(value: &Expr, texts: ExprTexts<'_>) -> String {
     operand(value, ATOM, texts)
 }
 
 /// `t[i + 1]`, `t[[i, j]]`
-fn element(base: &str, index: &[Expr], texts: Texts<'_>) -> String {
+fn element(base: &str, index: &[Expr], texts: ExprTexts<'_>) -> String {
     match index {
         [index] => format!("{base}[{}]", printed(index, texts).0),
         index => format!("{base}[[{}]]", list(index, texts)),
     }
 }
 
-fn list(values: &[Expr], texts: Texts<'_>) -> String {
+fn list(values: &[Expr], texts: ExprTexts<'_>) -> String {
     values.iter().map(|value| printed(value, texts).0).collect::<Vec<_>>().join(", ")
 }
 
 /// The text of the tree. Kinds that are rare in an index print as `…`.
-pub(super) fn printed(value: &Expr, texts: Texts<'_>) -> Printed {
+pub(super) fn printed(value: &Expr, texts: ExprTexts<'_>) -> Printed {
     let text = match &value.kind {
         ExprKind::Literal { text, suffix, .. } => {
             format!("{text}{}", suffix.as_deref().unwrap_or_default())
@@ -119,7 +119,7 @@ pub(super) fn printed(value: &Expr, texts: Texts<'_>) -> Printed {
     (text, ATOM)
 }
 
-fn binary(symbol: &str, own: u8, [lhs, rhs]: [&Expr; 2], texts: Texts<'_>) -> Printed {
+fn binary(symbol: &str, own: u8, [lhs, rhs]: [&Expr; 2], texts: ExprTexts<'_>) -> Printed {
     // Operators associate to the left.
     let left = operand(lhs, own + u8::from(own == COMPARISON), texts);
     (format!("{left} {symbol} {}", operand(rhs, own + 1, texts)), own)

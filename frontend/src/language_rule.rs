@@ -4,49 +4,66 @@ use std::fmt;
 
 use crate::syntax::{Construct, Span};
 
+/// The macros of std that kernels can call.
+pub const MACROS: [&str; 13] = [
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "debug_assert",
+    "debug_assert_eq",
+    "debug_assert_ne",
+    "panic",
+    "unreachable",
+    "todo",
+    "unimplemented",
+    "println",
+    "matches",
+    "cfg",
+];
+
 /// A violation of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Rejection {
+pub struct RuleViolation {
     /// The offending tokens.
     pub span: Span,
     /// The violated rule.
-    pub rule: Rule,
+    pub rule: LanguageRule,
 }
 
 /// A rule of the kernel language. Its message says what is wrong and how to fix it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Rule {
+pub enum LanguageRule {
     /// A `stream_parallel` block inside another.
     #[error(
         "a `stream_parallel` block cannot be inside another; write both at the kernel's top level"
     )]
-    StreamParallelNested,
+    RegionBlockNested,
     /// A `stream_parallel` block inside a loop.
     #[error(
         "a `stream_parallel` block cannot be inside a loop; write it at the kernel's top level and move the loop into it, or launch the kernel repeatedly"
     )]
-    StreamParallelInLoop,
+    RegionBlockInLoop,
     /// A `stream_parallel` block inside a branch.
     #[error(
         "a `stream_parallel` block cannot be inside a branch; write it at the kernel's top level and move the branch into it"
     )]
-    StreamParallelInBranch,
+    RegionBlockInBranch,
     /// A `stream_parallel` block inside a pair of braces.
     #[error(
         "a `stream_parallel` block must be at the kernel's top level; move it out of the enclosing braces"
     )]
-    StreamParallelInBlock,
+    RegionBlockInBraces,
     /// A `stream_parallel` block inside a func.
     #[error(
         "a `stream_parallel` block cannot be in a `#[func]`; write it in the kernel and call the func from its loops"
     )]
-    StreamParallelInFunc,
+    RegionBlockInFunc,
     /// A top-level statement that is neither a `stream_parallel` block nor a `let` of a scalar.
     #[error(
         "a kernel with `stream_parallel` blocks has only such blocks, `let`s of scalar values, and `if … {{ return; }}` before the blocks at its top level; move this into a block, or into a kernel of its own"
     )]
-    StreamParallelMixed,
+    RegionBlocksMixed,
     /// `stream_parallel` with an argument that is not a closure literal.
     #[error("`stream_parallel` takes one closure literal: `stream_parallel(|| {{ … }})`")]
     StreamParallelNotClosure,
@@ -62,7 +79,7 @@ pub enum Rule {
     #[error(
         "`{0}` is declared outside this `stream_parallel` block, which cannot assign it; declare it inside, or write to an element of a tensor"
     )]
-    AssignOutsideBlock(String),
+    AssignOutsideRegionBlock(String),
     /// A parallel loop assigns a local that is declared outside it.
     #[error(
         "`{name}` is declared outside this parallel loop, whose iterations run in any order; {}. A loop may combine values into such a local, without other uses of it: `{name} += x`, `{name} = {name}.min(x)`, `{name} |= x`. Otherwise declare `{name}` inside, write to an element of a tensor, or put `#[qd::serial]` on the loop",
@@ -78,7 +95,7 @@ pub enum Rule {
     #[error(
         "`{0}` is declared outside this `block_for`, whose blocks run in any order; declare it inside, or combine into an element of a tensor, as in `qd::atomic_add(&mut sums[0], x)`"
     )]
-    AssignOutsideBlocks(String),
+    AssignOutsideBlockFor(String),
     /// A `block_for` that is not a statement at the top level.
     #[error(
         "`block_for` must be a statement at the top level of a kernel or of a `stream_parallel` block; move loops and branches into it"
@@ -167,12 +184,12 @@ pub enum Rule {
     #[error(
         "`return` cannot leave a `stream_parallel` block; put the work of the block into an `if`, or, to skip all blocks, write `if … {{ return; }}` before the first one"
     )]
-    ReturnInStreamParallel,
+    ReturnInRegionBlock,
     /// `return` after a `stream_parallel` block.
     #[error(
         "a `return` cannot follow a `stream_parallel` block, as all blocks run concurrently; write it before the first one, or put the work of each later block into an `if`"
     )]
-    ReturnAfterStreamParallel,
+    ReturnAfterRegionBlock,
     /// `return` in the bounds of a parallel loop, or in a condition before one.
     #[error(
         "a `return` in a condition or in the bounds of a loop cannot skip the parallel loop at line {0}; bind the value before, with `let`"
@@ -193,7 +210,7 @@ pub enum Rule {
     #[error("only a parallel loop has blocks; leave out `#[block_size(…)]`")]
     BlockSizeOfSerial,
     /// `#[block_size(n)]` with an unsupported size.
-    #[error("a block has 1 to 1024 threads")]
+    #[error("a block has 1 to 1024 threads; choose a size in this range")]
     BlockSize,
     /// `step_by(0)`
     #[error("a loop with step 0 never ends; `step_by` must be at least 1")]
@@ -256,7 +273,7 @@ pub enum Rule {
     #[error(
         "this `stream_parallel` block may {verb} `{access}` while the one at line {block} {other_verb} `{other}` (line {line}){reason}; put both into one block, where loops run one after the other, give each block a tensor of its own, or assert in `unsafe {{ … }}` that the two are never the same element"
     )]
-    RaceOfBlocks {
+    RaceOfRegionBlocks {
         /// The access at the location of the message.
         access: String,
         /// Its verb, as an infinitive.
@@ -353,7 +370,7 @@ impl NotCombined {
     }
 }
 
-impl fmt::Display for Rejection {
+impl fmt::Display for RuleViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.span.line, self.rule)
     }
@@ -425,9 +442,13 @@ fn advice(construct: &Construct) -> String {
         Construct::Macro(name) if name == "matches" => {
             return "`matches!` takes a value and a pattern: `matches!(x, 0 | 1)`".to_owned();
         }
+        Construct::Macro(name) if MACROS.contains(&name.as_str()) => {
+            return format!("`{name}!` has no value here; write it as a statement of its own");
+        }
         Construct::Macro(name) => {
             return format!(
-                "`{name}!` is not supported in kernels; they have `assert!`, `assert_eq!`, `assert_ne!`, `panic!`, `unreachable!`, `todo!`, `println!`, `matches!`, `cfg!`, and your own macros with `#[func]` at their definition"
+                "`{name}!` is not supported in kernels; they have {}, and your own macros with `#[func]` at their definition",
+                MACROS.map(|name| format!("`{name}!`")).join(", ")
             );
         }
         Construct::Format(what) => return what.clone(),

@@ -8,7 +8,7 @@ use quadrants_frontend::FILLED;
 use quote::{quote, quote_spanned};
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, visit_mut::VisitMut};
 
-use super::Rewrite;
+use super::BodyRewriter;
 use crate::{
     ast::{
         Conversion, callee_type, callee_value, collective_of, conversion, is_inferred, is_ndrange,
@@ -20,7 +20,7 @@ use crate::{
     tokens::{internal, method_number},
 };
 
-impl Rewrite<'_> {
+impl BodyRewriter<'_> {
     /// The replacement of a method call; `None` if the call stays as written and resolves to a method of the support
     /// code.
     pub(super) fn method_call(&mut self, call: &mut ExprMethodCall) -> Option<TokenStream> {

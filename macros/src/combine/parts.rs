@@ -15,28 +15,28 @@ use crate::{
 
 /// A part of a value, by its field or index.
 #[derive(Clone, PartialEq, Eq)]
-enum Projection {
+enum PathStep {
     Field(String),
     Element(Vec<u64>),
 }
 
 /// The parts of a local that a loop uses. They do not overlap.
-pub(super) struct Components<'a> {
+pub(super) struct UsedParts<'a> {
     local: &'a Ident,
-    all: Vec<Component>,
+    all: Vec<UsedPart>,
 }
 
-struct Component {
-    path: Vec<Projection>,
+struct UsedPart {
+    path: Vec<PathStep>,
     place: Expr,
     /// The local that stands for the part during the loop.
     name: Ident,
 }
 
-impl<'a> Components<'a> {
+impl<'a> UsedParts<'a> {
     /// `None` if the loop uses the local as a whole, or a part that differs between iterations, or no part.
     pub(super) fn of(each: &ExprForLoop, local: &'a Ident, number: usize) -> Option<Self> {
-        let mut found = ComponentCollector { local, places: Vec::new() };
+        let mut found = PartCollector { local, places: Vec::new() };
         found.visit_block_mut(&mut each.body.clone());
         let uses = possible_locals(&each.body).into_iter().chain(possible_locals(&each.expr));
         if found.places.is_empty()
@@ -44,7 +44,7 @@ impl<'a> Components<'a> {
         {
             return None;
         }
-        let mut all: Vec<Component> = Vec::new();
+        let mut all: Vec<UsedPart> = Vec::new();
         for (path, place) in found.places {
             if all.iter().any(|known| known.path == path) {
                 continue;
@@ -54,14 +54,14 @@ impl<'a> Components<'a> {
             }
             let at = Span::mixed_site().located_at(spans::first(&place));
             let name = Ident::new(&format!("__component{number}_{}_{local}", all.len()), at);
-            all.push(Component { path, place, name });
+            all.push(UsedPart { path, place, name });
         }
         Some(Self { local, all })
     }
 
     /// Replaces the parts by their locals.
     pub(super) fn replace(&self, body: &mut syn::Block) {
-        Replace(self).visit_block_mut(body);
+        PartReplacer(self).visit_block_mut(body);
     }
 
     /// The locals and the parts.
@@ -71,20 +71,20 @@ impl<'a> Components<'a> {
 }
 
 /// Whether two parts of a value have nothing in common. Indices of different kinds may mean the same element.
-fn are_disjoint(a: &[Projection], b: &[Projection]) -> bool {
+fn are_disjoint(a: &[PathStep], b: &[PathStep]) -> bool {
     match a.iter().zip(b).find(|(a, b)| a != b) {
-        Some((Projection::Field(_), Projection::Field(_))) => true,
-        Some((Projection::Element(a), Projection::Element(b))) => a.len() == b.len(),
+        Some((PathStep::Field(_), PathStep::Field(_))) => true,
+        Some((PathStep::Element(a), PathStep::Element(b))) => a.len() == b.len(),
         _ => false,
     }
 }
 
 /// The path to a part of a local, by constant indices; `None` for other expressions.
-fn path(expr: &Expr, local: &Ident) -> Option<Vec<Projection>> {
-    fn projections(expr: &Expr, local: &Ident) -> Option<Vec<Projection>> {
+fn path(expr: &Expr, local: &Ident) -> Option<Vec<PathStep>> {
+    fn projections(expr: &Expr, local: &Ident) -> Option<Vec<PathStep>> {
         let (base, projection) = match unparenthesized(expr) {
-            Expr::Field(field) => (&field.base, Projection::Field(member_name(&field.member))),
-            Expr::Index(index) => (&index.expr, Projection::Element(constant_index(&index.index)?)),
+            Expr::Field(field) => (&field.base, PathStep::Field(member_name(&field.member))),
+            Expr::Index(index) => (&index.expr, PathStep::Element(constant_index(&index.index)?)),
             other => return (name(other) == Some(local)).then(Vec::new),
         };
         let mut path = projections(base, local)?;
@@ -107,12 +107,12 @@ fn constant_index(index: &Expr) -> Option<Vec<u64>> {
     }
 }
 
-struct ComponentCollector<'a> {
+struct PartCollector<'a> {
     local: &'a Ident,
-    places: Vec<(Vec<Projection>, Expr)>,
+    places: Vec<(Vec<PathStep>, Expr)>,
 }
 
-impl VisitMut for ComponentCollector<'_> {
+impl VisitMut for PartCollector<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         match path(expr, self.local) {
             Some(path) => self.places.push((path, expr.clone())),
@@ -125,11 +125,11 @@ impl VisitMut for ComponentCollector<'_> {
     }
 }
 
-struct Replace<'a>(&'a Components<'a>);
+struct PartReplacer<'a>(&'a UsedParts<'a>);
 
-impl VisitMut for Replace<'_> {
+impl VisitMut for PartReplacer<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        let Components { local, all } = self.0;
+        let UsedParts { local, all } = self.0;
         match path(expr, local) {
             Some(path) => {
                 if let Some(component) = all.iter().find(|component| component.path == path) {

@@ -2,8 +2,8 @@
 //! their own inverse.
 
 use super::{
-    Formula, IntType, Involution, Linear, NodeId, Reading, TensorRead, Terms, TicketSource,
-    ValueNode, int_range, widens,
+    Constraint, ConstraintBuilder, IntType, Involution, LinearExpr, NodeId, TensorRead,
+    TensorReadIndex, TicketSource, ValueNode, int_range, widens,
 };
 use crate::UnaryOp;
 
@@ -12,12 +12,12 @@ const MAX_PAIRS: usize = 24;
 
 /// How many values of one kind, and pairs of them, facts are already stated about.
 #[derive(Default)]
-struct Progress {
+struct PairProgress {
     done: usize,
     pairs: usize,
 }
 
-impl Terms<'_> {
+impl ConstraintBuilder<'_> {
     /// States the facts about pairs of values.
     pub(super) fn complete(&mut self) {
         self.relate_tickets_and_elements();
@@ -27,14 +27,14 @@ impl Terms<'_> {
 
     /// The cells of tickets and the indices of elements may depend on further ones.
     fn relate_tickets_and_elements(&mut self) {
-        let (mut tickets, mut elements) = (Progress::default(), Progress::default());
+        let (mut tickets, mut elements) = (PairProgress::default(), PairProgress::default());
         while tickets.done < self.tickets.len() || elements.done < self.elements.len() {
             self.relate_tickets(&mut tickets);
             self.relate_elements(&mut elements);
         }
     }
 
-    fn relate_elements(&mut self, Progress { done, pairs }: &mut Progress) {
+    fn relate_elements(&mut self, PairProgress { done, pairs }: &mut PairProgress) {
         while *done < self.elements.len() {
             let (side, read, value) = self.elements[*done].clone();
             for other in 0..*done {
@@ -52,11 +52,11 @@ impl Terms<'_> {
         }
     }
 
-    fn read(&self, side: usize, reading: Reading) -> (TensorRead, bool) {
+    fn read(&self, side: usize, reading: TensorReadIndex) -> (TensorRead, bool) {
         let graph = self.sides[side].graph;
         match reading {
-            Reading::Distinct(at) => (graph.distinct[at].clone(), true),
-            Reading::Any(at) => (graph.reads[at].1.clone(), false),
+            TensorReadIndex::Distinct(at) => (graph.distinct[at].clone(), true),
+            TensorReadIndex::Any(at) => (graph.reads[at].1.clone(), false),
         }
     }
 
@@ -64,8 +64,8 @@ impl Terms<'_> {
     fn relate_two_elements(
         &mut self,
         sides: [usize; 2],
-        reads: [Reading; 2],
-        [value, other_value]: [&Linear; 2],
+        reads: [TensorReadIndex; 2],
+        [value, other_value]: [&LinearExpr; 2],
     ) -> Option<()> {
         let [(first, all_differ), (second, also)] =
             [0, 1].map(|at| self.read(sides[at], reads[at]));
@@ -73,8 +73,8 @@ impl Terms<'_> {
             return None;
         }
         let mut cases = Vec::new();
-        let mut same = vec![Formula::equal(value, other_value)?];
-        let differ = [Formula::less(value, other_value)?, Formula::less(other_value, value)?];
+        let mut same = vec![Constraint::equal(value, other_value)?];
+        let differ = [Constraint::less(value, other_value)?, Constraint::less(other_value, value)?];
         for (dim, at) in first.index.iter().zip(&second.index).enumerate() {
             let types = sides.map(|side| self.sides[side].graph.index_type);
             let x = self.exact(sides[0], *at.0, types[0])?;
@@ -84,27 +84,28 @@ impl Terms<'_> {
             for (side, (at, read)) in limits.enumerate() {
                 if let Some(extent) = read.extents.get(dim) {
                     let extent = self.exact(sides[side], *extent, types[side])?;
-                    cases.push(Formula::at_most(&extent, at)?);
-                    cases.push(Formula::less(at, &Linear::constant(0))?);
+                    cases.push(Constraint::at_most(&extent, at)?);
+                    cases.push(Constraint::less(at, &LinearExpr::constant(0))?);
                 }
             }
-            let orders = [Formula::less(&x, &y)?, Formula::less(&y, &x)?];
+            let orders = [Constraint::less(&x, &y)?, Constraint::less(&y, &x)?];
             if !all_differ {
                 cases.extend(orders);
                 continue;
             }
-            same.push(Formula::equal(&x, &y)?);
+            same.push(Constraint::equal(&x, &y)?);
             for order in orders {
-                cases
-                    .extend(differ.clone().map(|differ| Formula::All(vec![order.clone(), differ])));
+                cases.extend(
+                    differ.clone().map(|differ| Constraint::All(vec![order.clone(), differ])),
+                );
             }
         }
-        cases.push(Formula::All(same));
-        self.system.add(Formula::Any(cases));
+        cases.push(Constraint::All(same));
+        self.system.add(Constraint::Any(cases));
         Some(())
     }
 
-    fn relate_tickets(&mut self, Progress { done, pairs }: &mut Progress) {
+    fn relate_tickets(&mut self, PairProgress { done, pairs }: &mut PairProgress) {
         while *done < self.tickets.len() {
             let (side, counter, ticket) = self.tickets[*done].clone();
             for other in 0..*done {
@@ -125,9 +126,9 @@ impl Terms<'_> {
     fn relate(
         &mut self,
         (side, counter): (usize, usize),
-        ticket: &Linear,
+        ticket: &LinearExpr,
         (other_side, other_counter): (usize, usize),
-        other_ticket: &Linear,
+        other_ticket: &LinearExpr,
     ) -> Option<()> {
         let counter = self.sides[side].graph.counters[counter].clone();
         let other = self.sides[other_side].graph.counters[other_counter].clone();
@@ -157,11 +158,11 @@ impl Terms<'_> {
             let at_other = self.exact(other_side, *at_other, types[1])?;
             if let Some(extent) = counter.extents.get(dim) {
                 let extent = self.exact(side, *extent, types[0])?;
-                cases.push(Formula::at_most(&extent, &at)?);
-                cases.push(Formula::less(&at, &Linear::constant(0))?);
+                cases.push(Constraint::at_most(&extent, &at)?);
+                cases.push(Constraint::less(&at, &LinearExpr::constant(0))?);
             }
-            cases.push(Formula::less(&at, &at_other)?);
-            cases.push(Formula::less(&at_other, &at)?);
+            cases.push(Constraint::less(&at, &at_other)?);
+            cases.push(Constraint::less(&at_other, &at)?);
         }
         let amount = self.exact(side, counter.amount, counter.ty)?;
         let other_amount = self.exact(other_side, other.amount, other.ty)?;
@@ -170,17 +171,17 @@ impl Terms<'_> {
         let size = counter.ty.map(|ty| 1 << (8 * ty.size()));
         for distance in [Some(distance.clone()), distance.add_constant(size.unwrap_or(0))] {
             let distance = distance?;
-            let mut order = vec![Formula::at_most(&amount, &distance)?];
+            let mut order = vec![Constraint::at_most(&amount, &distance)?];
             if let Some(size) = size {
                 let last = distance.add(&other_amount)?;
-                order.push(Formula::at_most(&last, &Linear::constant(size))?);
+                order.push(Constraint::at_most(&last, &LinearExpr::constant(size))?);
             }
-            cases.push(Formula::All(order));
+            cases.push(Constraint::All(order));
         }
         if size.is_none() {
-            cases.push(Formula::NonNegative(distance.scale(-1)?.sub(&other_amount)?));
+            cases.push(Constraint::NonNegative(distance.scale(-1)?.sub(&other_amount)?));
         }
-        self.system.add(Formula::Any(cases));
+        self.system.add(Constraint::Any(cases));
         Some(())
     }
 
@@ -206,7 +207,7 @@ impl Terms<'_> {
         let mut facts = Vec::new();
         for (at, &((a, b), first)) in products.iter().enumerate() {
             for &((c, d), second) in &products[at + 1..] {
-                let (first, second) = (Linear::var(first), Linear::var(second));
+                let (first, second) = (LinearExpr::var(first), LinearExpr::var(second));
                 // `f * x` and `f * y`, or `x * x` and `y * y`
                 let (x, y, factor) = match (a == b && c == d, a == c, a == d, b == c, b == d) {
                     (true, ..) => (a, c, None),
@@ -224,10 +225,10 @@ impl Terms<'_> {
                     continue;
                 }
                 let largest = self.system.bounds(x).1.max(self.system.bounds(y).1);
-                let (x, y) = (Linear::var(x), Linear::var(y));
+                let (x, y) = (LinearExpr::var(x), LinearExpr::var(y));
                 facts.push(match factor {
                     Some(factor) => {
-                        let step = Linear::var(factor);
+                        let step = LinearExpr::var(factor);
                         increasing([&x, &y], [&first, &second], &step, None)
                     }
                     None => x.add(&y).and_then(|sum| {
@@ -241,40 +242,40 @@ impl Terms<'_> {
 }
 
 /// `x == y` if and only if `f == g`.
-fn equal_together([x, y]: [&Linear; 2], [f, g]: [&Linear; 2]) -> Option<Formula> {
-    let mut cases = vec![Formula::All(vec![Formula::equal(x, y)?, Formula::equal(f, g)?])];
+fn equal_together([x, y]: [&LinearExpr; 2], [f, g]: [&LinearExpr; 2]) -> Option<Constraint> {
+    let mut cases = vec![Constraint::All(vec![Constraint::equal(x, y)?, Constraint::equal(f, g)?])];
     for [x, y] in [[x, y], [y, x]] {
         for [f, g] in [[f, g], [g, f]] {
-            cases.push(Formula::All(vec![Formula::less(x, y)?, Formula::less(f, g)?]));
+            cases.push(Constraint::All(vec![Constraint::less(x, y)?, Constraint::less(f, g)?]));
         }
     }
-    Some(Formula::Any(cases))
+    Some(Constraint::Any(cases))
 }
 
 /// `x < y` makes `g - f` at least `step`, and so in reverse; `x == y` makes them equal. For squares of values that are
 /// at most `largest`, also states how much the difference is at most: with `u` and `v` for the distances from
 /// `largest`, it is `2 * largest * (v - u) - (v * v - u * u)`, and `v * v - u * u >= u + v`.
 fn increasing(
-    [x, y]: [&Linear; 2],
-    [f, g]: [&Linear; 2],
-    step: &Linear,
+    [x, y]: [&LinearExpr; 2],
+    [f, g]: [&LinearExpr; 2],
+    step: &LinearExpr,
     largest: Option<i128>,
-) -> Option<Formula> {
-    let grows = |[x, y]: [&Linear; 2], [f, g]: [&Linear; 2]| {
+) -> Option<Constraint> {
+    let grows = |[x, y]: [&LinearExpr; 2], [f, g]: [&LinearExpr; 2]| {
         let by = g.sub(f)?;
-        let mut all = vec![Formula::less(x, y)?, Formula::at_most(step, &by)?];
+        let mut all = vec![Constraint::less(x, y)?, Constraint::at_most(step, &by)?];
         let twice = largest.and_then(|largest| largest.checked_mul(2));
         let most = twice.and_then(|twice| {
             y.sub(x)?.scale(twice)?.add(&x.add(y)?)?.add_constant(twice.checked_neg()?)
         });
-        all.extend(most.and_then(|most| Formula::at_most(&by, &most)));
-        Some(Formula::All(all))
+        all.extend(most.and_then(|most| Constraint::at_most(&by, &most)));
+        Some(Constraint::All(all))
     };
-    let equal = Formula::All(vec![Formula::equal(x, y)?, Formula::equal(f, g)?]);
-    Some(Formula::Any(vec![equal, grows([x, y], [f, g])?, grows([y, x], [g, f])?]))
+    let equal = Constraint::All(vec![Constraint::equal(x, y)?, Constraint::equal(f, g)?]);
+    Some(Constraint::Any(vec![equal, grows([x, y], [f, g])?, grows([y, x], [g, f])?]))
 }
 
-impl Terms<'_> {
+impl ConstraintBuilder<'_> {
     /// The reversal of the bits of a value of unsigned type `ty`, shifted so that `bits` bits remain.
     pub(super) fn reversed(
         &mut self,
@@ -282,7 +283,7 @@ impl Terms<'_> {
         value: NodeId,
         ty: IntType,
         bits: u32,
-    ) -> Option<Linear> {
+    ) -> Option<LinearExpr> {
         let is_unsigned = int_range(ty).0 == 0;
         let most = if is_unsigned { (1 << bits) - 1 } else { int_range(ty).1 };
         let least = if is_unsigned { 0 } else { int_range(ty).0 };

@@ -12,18 +12,21 @@ use smallvec::SmallVec;
 use super::{
     broadcast::Broadcast,
     cause::{Origins, ValueOrigin},
-    check::{Access, AccessKind, CounterIncrement, Guards, Races, TaskPair, TaskRaces, TripCount},
-    load::Float,
+    check::{
+        AccessKind, AccessPattern, Conditions, CounterIncrement, RaceCheck, TaskPair,
+        TaskRaceCheck, TripCount,
+    },
+    load::FloatValue,
     pairs::{classes, conflicting_pairs, uncountable, without_repetition},
-    part::Part,
+    part::ArrayPart,
 };
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId,
     RegionBlockId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId, UnaryOp,
     abi::ArgLayout,
     races::{
-        Counter, GraphBuilder, Guard, Index, IntType, NodeId, Stored, TicketSource, Uniformity,
-        ValueNode,
+        Condition, Counter, Index, IntType, NodeId, Stored, TicketSource, Uniformity,
+        ValueGraphBuilder, ValueNode,
     },
     visit::{Nodes, Reach},
 };
@@ -36,12 +39,12 @@ pub(super) struct TaskBuilder<'k> {
     /// The tensors that are changed by accesses that may be concurrent.
     pub(super) changed: Vec<bool>,
     /// What is not only added to; of shared arrays, in the current phase.
-    pub(super) uncountable: HashSet<Part>,
+    pub(super) uncountable: HashSet<ArrayPart>,
     /// The temporaries that the task sets.
     temps: Vec<TempId>,
     /// The values of temporaries that an earlier serial task sets.
     temp_values: HashMap<TempId, NodeId>,
-    pub(super) builder: GraphBuilder,
+    pub(super) builder: ValueGraphBuilder,
     pub(super) origins: Origins,
     pub(super) env: Env,
     /// The values of the current statement's expressions, which share operands.
@@ -53,18 +56,18 @@ pub(super) struct TaskBuilder<'k> {
     /// Loads from shared arrays that the phase does not change: the array, the index and the number of the phase.
     pub(super) kept_loads: Vec<(NodeId, LocalId, Index, usize)>,
     /// What is stored in each part of a shared array of integers; none if that is not known.
-    pub(super) stored: HashMap<Part, Option<Stored>>,
+    pub(super) stored: HashMap<ArrayPart, Option<Stored>>,
     /// The stores to shared arrays: the part, the phase, and whether a loop of the block is around it.
-    pub(super) stores: Vec<(Part, usize, bool)>,
+    pub(super) stores: Vec<(ArrayPart, usize, bool)>,
     /// The nodes of loads from shared arrays.
-    pub(super) loads_of_shared: Vec<(NodeId, Part)>,
+    pub(super) loads_of_shared: Vec<(NodeId, ArrayPart)>,
     /// What the current phase changes.
-    pub(super) changed_here: HashSet<Part>,
+    pub(super) changed_here: HashSet<ArrayPart>,
     /// The nodes of floats that have the same value wherever they are used: what is read from memory, arguments,
     /// constants, locals, and what exact operations make of these.
     pub(super) exact_floats: HashSet<NodeId>,
     /// The nodes of constants, arguments and comparisons of floats.
-    pub(super) floats: HashMap<Float, NodeId>,
+    pub(super) floats: HashMap<FloatValue, NodeId>,
     /// The results of operations that the race check does not follow, by their operands.
     results: HashMap<OpaqueOperation, NodeId>,
     pub(super) shared_dims: HashMap<LocalId, Index>,
@@ -75,24 +78,24 @@ pub(super) struct TaskBuilder<'k> {
     /// The thread number of the current phase.
     pub(super) thread: Option<LocalId>,
     /// The conditions that hold here.
-    pub(super) guards: Guards,
+    pub(super) conditions: Conditions,
     pub(super) loops: SmallVec<[TripCount; 2]>,
     /// How many of the loops are around the current phase.
     pub(super) loops_of_block: usize,
     /// How many of the conditions are around the current phase.
-    pub(super) guards_of_block: usize,
+    pub(super) conditions_of_block: usize,
     /// Whether a thread may have left a block around the current code of a phase before.
     pub(super) has_jumped: bool,
     /// What single threads store in the current phase.
     pub(super) broadcasts: Vec<Broadcast>,
     /// What a thread gives to the collective of the current phase.
     pub(super) input: Option<NodeId>,
-    /// The number of loops that were followed turn by turn; none if that is not wanted.
+    /// The number of loops that were unrolled; none if loops are not to be unrolled.
     pub(super) unrolled: Option<usize>,
-    pub(super) task: TaskRaces,
+    pub(super) task: TaskRaceCheck,
 }
 
-pub(crate) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
+pub(crate) fn races(kernel: &Offloaded, layout: &ArgLayout) -> RaceCheck {
     let (mut races, _) = build(kernel, layout, false);
     if kernel.tasks.iter().any(|task| matches!(task.kind, TaskKind::BlockFor { .. })) {
         let (unrolled, count) = build(kernel, layout, true);
@@ -101,10 +104,10 @@ pub(crate) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
     races
 }
 
-/// The race check of a kernel, and how many loops were followed turn by turn.
-fn build(kernel: &Offloaded, layout: &ArgLayout, unroll: bool) -> (Races, usize) {
+/// The race check of a kernel, and how many loops were unrolled.
+fn build(kernel: &Offloaded, layout: &ArgLayout, unroll: bool) -> (RaceCheck, usize) {
     let tasks = kernel.tasks.iter().map(|task| TaskBuilder::task(kernel, layout, task, unroll));
-    let (mut tasks, unrolled): (Vec<TaskRaces>, Vec<usize>) = tasks.unzip();
+    let (mut tasks, unrolled): (Vec<TaskRaceCheck>, Vec<usize>) = tasks.unzip();
     let mut task_pairs = Vec::new();
     for (at, first) in kernel.tasks.iter().enumerate() {
         for (after, second) in kernel.tasks.iter().enumerate().skip(at + 1) {
@@ -145,7 +148,7 @@ fn build(kernel: &Offloaded, layout: &ArgLayout, unroll: bool) -> (Races, usize)
         let [a, b] = of.map(|task| classes(&tasks[task.index()].accesses));
         without_repetition(pairs, [&a, &b]);
     }
-    (Races { tasks, task_pairs, unrolled: None }, unrolled.into_iter().sum())
+    (RaceCheck { tasks, task_pairs, unrolled: None }, unrolled.into_iter().sum())
 }
 
 /// The locals that a block assigns, and the temporaries that it sets.
@@ -197,7 +200,7 @@ impl<'k> TaskBuilder<'k> {
         layout: &'k ArgLayout,
         task: &Task,
         unroll: bool,
-    ) -> (TaskRaces, usize) {
+    ) -> (TaskRaceCheck, usize) {
         let nodes: Nodes<'k> = kernel.into();
         // A tensor that no concurrent access changes cannot have a race.
         let concurrent =
@@ -214,7 +217,7 @@ impl<'k> TaskBuilder<'k> {
             uncountable: uncountable(kernel, task),
             temps: assigned(nodes, task.body).1,
             temp_values: HashMap::new(),
-            builder: GraphBuilder::default(),
+            builder: ValueGraphBuilder::default(),
             origins: Origins::new(),
             env: Env::new(),
             values: HashMap::new(),
@@ -233,20 +236,23 @@ impl<'k> TaskBuilder<'k> {
             phase: 0,
             in_phase: false,
             thread: None,
-            guards: Guards::new(),
+            conditions: Conditions::new(),
             loops: SmallVec::new(),
             loops_of_block: 0,
-            guards_of_block: 0,
+            conditions_of_block: 0,
             has_jumped: false,
             broadcasts: Vec::new(),
             input: None,
             unrolled: unroll.then_some(0),
-            task: TaskRaces { region_block: Some(task.region_block), ..TaskRaces::default() },
+            task: TaskRaceCheck {
+                region_block: Some(task.region_block),
+                ..TaskRaceCheck::default()
+            },
         };
         builder.builder.graph.index_type = Some(ScalarType::U64);
         builder.serial_tasks(kernel, task);
         builder.block(task.prelude);
-        builder.guards.clear();
+        builder.conditions.clear();
         builder.in_prelude = false;
         let mut reach = Reach::new(nodes);
         nodes.reach_block(task.body, &mut reach);
@@ -325,13 +331,13 @@ impl<'k> TaskBuilder<'k> {
 
     /// Follows a block. Returns whether its end cannot be reached.
     pub(super) fn block(&mut self, block: BlockId) -> bool {
-        let guards = self.guards.len();
+        let conditions = self.conditions.len();
         let nodes = self.nodes;
         let mut ends = false;
         for stmt in &nodes.blocks[block].stmts {
             ends |= self.stmt(stmt);
         }
-        self.guards.truncate(guards);
+        self.conditions.truncate(conditions);
         ends
     }
 
@@ -365,7 +371,7 @@ impl<'k> TaskBuilder<'k> {
             }
             Stmt::Assert { cond, .. } => {
                 let cond = self.value(cond);
-                self.guards.push(Guard { cond, is: true });
+                self.conditions.push(Condition { node: cond, holds: true });
             }
             Stmt::If { cond, then, otherwise } => return self.branch(cond, then, otherwise),
             Stmt::For { .. } | Stmt::Loop { .. } => self.any_loop(stmt),
@@ -375,7 +381,7 @@ impl<'k> TaskBuilder<'k> {
                 return true;
             }
             Stmt::SetTemp { temp, value } => {
-                if self.in_prelude && self.guards.is_empty() && self.loops.is_empty() {
+                if self.in_prelude && self.conditions.is_empty() && self.loops.is_empty() {
                     let id = self.value(value);
                     self.temp_values.insert(temp, id);
                 }
@@ -402,9 +408,9 @@ impl<'k> TaskBuilder<'k> {
         let mut sides = [(then, true), (otherwise, false)].map(|(block, is)| {
             self.forget_shared();
             self.env.clone_from(&before);
-            self.guards.push(Guard { cond, is });
+            self.conditions.push(Condition { node: cond, holds: is });
             let ends = self.block(block);
-            self.guards.pop();
+            self.conditions.pop();
             (std::mem::take(&mut self.env), ends)
         });
         self.forget_shared();
@@ -415,11 +421,11 @@ impl<'k> TaskBuilder<'k> {
             }
             [true, false] => {
                 self.env = std::mem::take(&mut sides[1].0);
-                self.guards.push(Guard { cond, is: false });
+                self.conditions.push(Condition { node: cond, holds: false });
             }
             [false, true] => {
                 self.env = std::mem::take(&mut sides[0].0);
-                self.guards.push(Guard { cond, is: true });
+                self.conditions.push(Condition { node: cond, holds: true });
             }
             [false, false] => {
                 let [(mut env, _), (other, _)] = sides;
@@ -465,11 +471,11 @@ impl<'k> TaskBuilder<'k> {
                 let amount = self.value(value);
                 let loops = SmallVec::from_slice(&self.loops[outer..]);
                 let by_one = self.only_thread().is_some();
-                let guards = self.guards.clone();
-                let increment = CounterIncrement { source, amount, ty, loops, by_one, guards };
+                let conditions = self.conditions.clone();
+                let increment = CounterIncrement { source, amount, ty, loops, by_one, conditions };
                 self.task.increments.push(increment);
                 self.note_added(element, amount, by_one);
-                if Part::of(nodes, element).overlaps_any(&self.uncountable) {
+                if ArrayPart::of(nodes, element).overlaps_any(&self.uncountable) {
                     return self.unknown_from(origin, ty, Uniformity::Iteration);
                 }
                 let cell = element.index.iter().map(|index| self.value(*index)).collect();
@@ -497,16 +503,17 @@ impl<'k> TaskBuilder<'k> {
         let index: Index = index.iter().map(|index| self.value(*index)).collect();
         let extents = self.extents(object);
         let phase = if self.in_phase { self.phase } else { 0 };
-        let is_same = |a: &Access| {
+        let is_same = |a: &AccessPattern| {
             a.object == object
                 && a.phase == phase
                 && a.kind == kind
                 && a.index == index
-                && a.guards == self.guards
+                && a.conditions == self.conditions
         };
         if !self.task.accesses.iter().any(is_same) {
-            let (guards, thread) = (self.guards.clone(), self.thread);
-            let access = Access { object, kind, index, extents, site, guards, phase, thread };
+            let (conditions, thread) = (self.conditions.clone(), self.thread);
+            let access =
+                AccessPattern { object, kind, index, extents, site, conditions, phase, thread };
             self.task.accesses.push(access);
         }
     }
@@ -529,7 +536,7 @@ impl<'k> TaskBuilder<'k> {
     }
 
     /// Whether the accesses touch the same element only in the same iteration.
-    fn always_disjoint(&self, a: &Access, b: &Access) -> bool {
+    fn always_disjoint(&self, a: &AccessPattern, b: &AccessPattern) -> bool {
         let pinned = |dim| {
             let mut both = a.index.iter().zip(&b.index);
             both.any(|(a, b)| a == b && self.tracked_dimension(*a) == Some(dim))
@@ -593,14 +600,14 @@ impl<'k> TaskBuilder<'k> {
                 Some(value) => ValueNode::Const(value),
                 None => {
                     return self.float(
-                        Float::Constant(expr.ty, constant.bits()),
+                        FloatValue::Constant(expr.ty, constant.bits()),
                         ty,
                         Uniformity::Loop,
                     );
                 }
             },
             ExprKind::Param(param) if expr.ty.is_float() => {
-                return self.float(Float::Argument(param), ty, Uniformity::Loop);
+                return self.float(FloatValue::Argument(param), ty, Uniformity::Loop);
             }
             ExprKind::Binary { op, lhs, rhs } if op.is_comparison() && of_float(lhs) => {
                 let operands = [lhs, rhs].map(|value| self.value(value));
@@ -608,7 +615,7 @@ impl<'k> TaskBuilder<'k> {
                     return self.builder.result_of(ty, &operands);
                 }
                 let uniformity = self.builder.uniformity_of(&operands);
-                return self.float(Float::Comparison(op, operands), ty, uniformity);
+                return self.float(FloatValue::Comparison(op, operands), ty, uniformity);
             }
             ExprKind::Param(param) => {
                 ValueNode::Argument { word: self.layout.word(param), ty: expr.ty }

@@ -6,8 +6,9 @@ use std::cell::Cell;
 use quadrants_ir::{
     BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
     races::{
-        Counter, GraphBuilder, Guard, GuardedIndex, Index, LoopContext, MAX_WORK, NodeId, Space,
-        TensorRead, TicketSource, Uniformity, ValueGraph, ValueNode, Var, VarKind, refuted_in_loop,
+        Condition, ConditionalAccess, Counter, Index, LoopContext, MAX_WORK, NodeId, TensorRead,
+        TicketSource, Uniformity, ValueGraph, ValueGraphBuilder, ValueNode, Var, VarKind, VarSpace,
+        refuted_in_loop,
     },
 };
 use quadrants_samples::generate::Rng;
@@ -18,13 +19,13 @@ const BOOL: Option<ScalarType> = Some(ScalarType::Bool);
 
 /// A loop whose body computes indices under conditions.
 struct Random {
-    builder: GraphBuilder,
+    builder: ValueGraphBuilder,
     dims: Vec<(i128, i128)>,
     /// The numbers, by type.
     u8s: Vec<NodeId>,
     i8s: Vec<NodeId>,
     bools: Vec<NodeId>,
-    loops: Vec<Guard>,
+    loops: Vec<Condition>,
 }
 
 /// The values of the variables in one iteration.
@@ -152,7 +153,7 @@ fn binary(op: BinaryOp, ty: Option<ScalarType>, a: i128, b: i128) -> i128 {
 impl Random {
     fn draw(random: &mut Rng) -> Self {
         let mut this = Self {
-            builder: GraphBuilder::default(),
+            builder: ValueGraphBuilder::default(),
             dims: Vec::new(),
             u8s: Vec::new(),
             i8s: Vec::new(),
@@ -249,7 +250,7 @@ impl Random {
             ValueNode::Inner { begin, end, .. } => {
                 for (op, a, b) in [(BinaryOp::Le, begin, id), (BinaryOp::Lt, id, end)] {
                     let cond = self.builder.push(ValueNode::Binary(op, U8, a, b));
-                    self.loops.push(Guard { cond, is: true });
+                    self.loops.push(Condition { node: cond, holds: true });
                 }
                 self.u8s.extend([id; 2]);
             }
@@ -303,19 +304,19 @@ impl Random {
         self.u8s.push(id);
     }
 
-    fn guards(&self, random: &mut Rng) -> Vec<Guard> {
-        let mut guards = self.loops.clone();
+    fn conditions(&self, random: &mut Rng) -> Vec<Condition> {
+        let mut conditions = self.loops.clone();
         if !self.bools.is_empty() {
             for _ in 0..random.below(3) {
                 let cond = Self::pick(&self.bools, random);
-                guards.push(Guard { cond, is: random.below(3) > 0 });
+                conditions.push(Condition { node: cond, holds: random.below(3) > 0 });
             }
         }
-        guards
+        conditions
     }
 
-    fn space(&self) -> Space {
-        let mut space = Space::new();
+    fn space(&self) -> VarSpace {
+        let mut space = VarSpace::new();
         for (first, last) in &self.dims {
             space.push(Var::new(VarKind::Parallel, *first, *last)).unwrap();
         }
@@ -335,10 +336,14 @@ impl Random {
 }
 
 /// The indices of an access in an iteration, if it happens.
-fn touched(values: Option<&Vec<i128>>, index: &[NodeId], guards: &[Guard]) -> Option<Vec<i128>> {
+fn touched(
+    values: Option<&Vec<i128>>,
+    index: &[NodeId],
+    conditions: &[Condition],
+) -> Option<Vec<i128>> {
     let values = values?;
-    let holds = |guard: &Guard| (values[guard.cond as usize] != 0) == guard.is;
-    let happens = guards.iter().all(holds);
+    let holds = |condition: &Condition| (values[condition.node as usize] != 0) == condition.holds;
+    let happens = conditions.iter().all(holds);
     happens.then(|| index.iter().map(|id| values[*id as usize]).collect())
 }
 
@@ -392,7 +397,7 @@ fn compare(count: u32, seed: u64, draw: impl Fn(&mut Rng) -> Random) -> (u32, u3
             || (0..rank).map(|_| Random::pick(&loops.u8s, &mut random)).collect::<Vec<NodeId>>();
         let (a, b) = (index(), index());
         let b = if random.below(2) == 0 { a.clone() } else { b };
-        let (guards_a, guards_b) = (loops.guards(&mut random), loops.guards(&mut random));
+        let (guards_a, guards_b) = (loops.conditions(&mut random), loops.conditions(&mut random));
         let guards_b = if a == b { guards_a.clone() } else { guards_b };
         let graph = &loops.builder.graph;
         let space = loops.space();
@@ -403,7 +408,7 @@ fn compare(count: u32, seed: u64, draw: impl Fn(&mut Rng) -> Random) -> (u32, u3
             is_counter: &|_| false,
             budget: &Cell::new(MAX_WORK),
         };
-        let access = |index, guards| GuardedIndex { index, extents: &[], guards };
+        let access = |index, conditions| ConditionalAccess { index, extents: &[], conditions };
         let is_refuted = refuted_in_loop(context, access(&a, &guards_a), access(&b, &guards_b));
         let mut collides = false;
         for sample in 0..40 {
@@ -413,9 +418,12 @@ fn compare(count: u32, seed: u64, draw: impl Fn(&mut Rng) -> Random) -> (u32, u3
             };
             let seed = |n: usize| hash(sample, n as u64);
             let iterations = loops.iterations();
-            let of = |index: &[NodeId], guards: &[Guard], salt: u64| -> Vec<Option<Vec<i128>>> {
+            let of = |index: &[NodeId],
+                      conditions: &[Condition],
+                      salt: u64|
+             -> Vec<Option<Vec<i128>>> {
                 let each = iterations.iter().enumerate();
-                each.map(|(n, dims)| touched(at(dims, seed(n) ^ salt).as_ref(), index, guards))
+                each.map(|(n, dims)| touched(at(dims, seed(n) ^ salt).as_ref(), index, conditions))
                     .collect()
             };
             let (first, second) = (of(&a, &guards_a, 0), of(&b, &guards_b, 77));
@@ -458,15 +466,15 @@ fn tickets_of_a_cell_reserve_different_numbers() {
         let offset = Random::pick(&loops.u8s, &mut random);
         let sum = loops.builder.push(ValueNode::Binary(BinaryOp::Add, U8, ticket, offset));
         let below = loops.builder.push(ValueNode::Binary(BinaryOp::Lt, U8, offset, amount));
-        let mut guards = loops.guards(&mut random);
+        let mut conditions = loops.conditions(&mut random);
         let mut index = vec![ticket];
         if random.below(2) == 0 {
-            guards.push(Guard { cond: below, is: true });
+            conditions.push(Condition { node: below, holds: true });
             index = vec![sum];
         } else if random.below(2) == 0 {
             let one = loops.builder.number(1);
             let cond = loops.builder.push(ValueNode::Binary(BinaryOp::Ge, U8, amount, one));
-            guards.push(Guard { cond, is: true });
+            conditions.push(Condition { node: cond, holds: true });
         }
         if random.below(3) > 0 {
             index.insert(0, cell);
@@ -487,8 +495,10 @@ fn tickets_of_a_cell_reserve_different_numbers() {
                     Iteration { dims, seed: hash(sample, n as u64), launch: sample, tickets: &[0] };
                 // The cell and the amount do not depend on the ticket.
                 let Some(before) = values(graph, &iteration) else { continue };
-                let holds = |guard: &Guard| (before[guard.cond as usize] != 0) == guard.is;
-                if !guards.iter().all(holds) {
+                let holds = |condition: &Condition| {
+                    (before[condition.node as usize] != 0) == condition.holds
+                };
+                if !conditions.iter().all(holds) {
                     continue;
                 }
                 let (at, by) = (before[cell as usize] as usize, before[amount as usize]);
@@ -500,7 +510,7 @@ fn tickets_of_a_cell_reserve_different_numbers() {
                 }
                 iteration.tickets = &old;
                 let after = values(graph, &iteration);
-                touched_elements.extend(touched(after.as_ref(), &index, &guards));
+                touched_elements.extend(touched(after.as_ref(), &index, &conditions));
             }
             touched_elements.sort();
             collides |= touched_elements.windows(2).any(|pair| pair[0] == pair[1]);
@@ -515,9 +525,9 @@ fn tickets_of_a_cell_reserve_different_numbers() {
             is_counter: &|_| true,
             budget: &Cell::new(MAX_WORK),
         };
-        let access = GuardedIndex { index: &index, extents: &[], guards: &guards };
+        let access = ConditionalAccess { index: &index, extents: &[], conditions: &conditions };
         let is_refuted = refuted_in_loop(context, access, access);
-        assert!(!(is_refuted && collides), "{graph:#?}\n{:?} {index:?} {guards:?}", loops.dims);
+        assert!(!(is_refuted && collides), "{graph:#?}\n{:?} {index:?} {conditions:?}", loops.dims);
         refuted += u32::from(is_refuted);
         colliding += u32::from(collides);
     }
