@@ -12,7 +12,7 @@ mod simulator;
 pub use compiler::{CompileRequest, Compiled, Compiler, SourceText};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
-pub use print::print_kernel;
+pub use print::{WITHOUT_FAILURES, print_kernel};
 pub use simulator::SimulatorCompiler;
 
 /// A hash of this crate's sources. Together with those of `quadrants_ir` and of the backend's compiler it determines

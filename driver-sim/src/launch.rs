@@ -77,6 +77,11 @@ pub(crate) enum ExecutionError {
     SharedMemory {
         needed: u64,
     },
+    /// An element has another alignment than vector loads and stores of the code need.
+    Misaligned {
+        address: u64,
+        alignment: usize,
+    },
 }
 
 /// The limits of the simulated device.
@@ -119,6 +124,27 @@ impl Module {
         };
         let (loaded, name) = (Arc::clone(&self.loaded), name.into());
         Some(Function { loaded, name, task, words, max_shared })
+    }
+}
+
+impl LoadedImage {
+    /// The address and the expected alignment of a tensor that the task accesses, whose elements are not aligned as the
+    /// code of these forms assumes.
+    fn misaligned(&self, task: TaskId, args: &[u64]) -> Option<(u64, usize)> {
+        let SimImage { kernel, forms, .. } = &self.image;
+        if forms.has_planes() {
+            return None;
+        }
+        let layout = ArgLayout::new(&kernel.params);
+        let accesses = &kernel.tasks[task.index()].accesses;
+        accesses.iter().find_map(|access| {
+            let param = &kernel.params[access.param.index()];
+            let (alignment, first) = (param.component_alignment()?, layout.word(access.param));
+            let extents = args.get(first + 1..)?.get(..usize::from(param.kind.rank()))?;
+            let address = *args.get(first)?;
+            let is_aligned = address.is_multiple_of(alignment as u64);
+            (!is_aligned && !extents.contains(&0)).then_some((address, alignment))
+        })
     }
 }
 
@@ -177,6 +203,9 @@ impl KernelLaunch {
             && shared.dynamic > u64::from(self.shared_bytes)
         {
             return Err(ExecutionError::SharedMemory { needed: shared.dynamic });
+        }
+        if let Some((address, alignment)) = loaded.misaligned(task, args) {
+            return Err(ExecutionError::Misaligned { address, alignment });
         }
         memory.set_atomic(|| atomic_ranges(&loaded.image.kernel, task, args));
         if loaded.image.kernel.prints() {

@@ -19,6 +19,9 @@ pub enum ReportKind {
     Unloaded,
     /// A launch has less dynamic shared memory than its arrays need, in bytes.
     SharedMemory,
+    /// A launch accesses elements with vector loads or stores that need this alignment, in bytes, and the address of
+    /// the first element is another one.
+    Misaligned,
     /// A launch did not terminate.
     Endless,
     /// A free of memory that the program does not own.
@@ -93,6 +96,7 @@ impl fmt::Display for Report {
             ReportKind::Uninitialized => "read of uninitialized memory",
             ReportKind::Unloaded => "launch after its module was unloaded",
             ReportKind::SharedMemory => "launch with less shared memory than its arrays need",
+            ReportKind::Misaligned => "vector access to elements that are not aligned",
             ReportKind::Endless => "launch without end",
             ReportKind::BadFree => "free of what is not allocated",
             ReportKind::Mismatch => "calls of ranks that do not match",

@@ -86,8 +86,9 @@ pub enum Passing {
 }
 
 /// The forms of a kernel's tasks: the set of those in the [checked form](Form::Checked), whether the other tasks have
-/// 32-bit index arithmetic, whether they take the strides of components from the launch, and the most iterations that a
-/// thread executes together. The set has a bit for each of the first 57 tasks; the other tasks share the last bit.
+/// 32-bit index arithmetic, whether all tasks take the strides of components from the launch, and the most iterations
+/// that a thread executes together. The set has a bit for each of the first 57 tasks; the other tasks share the last
+/// bit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Forms(u64);
 
@@ -96,10 +97,11 @@ impl Forms {
     pub const PROVEN: Self = Self(0);
     /// All tasks in the proven form, with 32-bit index arithmetic. Most launches have these forms.
     pub const NARROW: Self = Self(1);
-    /// All tasks in the checked form.
-    pub const CHECKED: Self = Self(((1 << Self::TASK_BITS) - 1) << 1);
+    /// All tasks in the checked form, with the strides of components from the launch: what every launch can use.
+    pub const CHECKED: Self = Self(Self::ALL_CHECKED | Self::PLANES);
 
     const TASK_BITS: u32 = 58;
+    const ALL_CHECKED: u64 = ((1 << Self::TASK_BITS) - 1) << 1;
     const PLANES: u64 = 1 << (Self::TASK_BITS + 1);
     /// The first of two bits.
     const COARSENING_SHIFT: u32 = Self::TASK_BITS + 2;
@@ -128,14 +130,15 @@ impl Forms {
     /// every value that it is computed from fit into 32 bits, and also the number of elements of each tensor.
     #[must_use]
     pub const fn with_narrow_indices(self) -> Self {
-        if self.0 == Self::CHECKED.0 { self } else { Self(self.0 | Self::NARROW.0) }
+        if self.is_checked() { self } else { Self(self.0 | Self::NARROW.0) }
     }
 
-    /// The same forms, with proven tasks that take the strides of all components from the launch: a tensor of structs
-    /// may be a struct of arrays. Without this, components are [interleaved](crate::Param::interleaved_step).
+    /// The same forms, with tasks that take the strides of all components from the launch: a tensor of structs may be a
+    /// struct of arrays. Without this, components are [interleaved](crate::Param::interleaved_step), and the elements
+    /// of tensors that are not strided are [aligned](crate::Param::component_alignment).
     #[must_use]
     pub const fn with_planes(self) -> Self {
-        if self.0 == Self::CHECKED.0 { self } else { Self(self.0 | Self::PLANES) }
+        Self(self.0 | Self::PLANES)
     }
 
     /// The same forms, with interleaved components.
@@ -144,7 +147,7 @@ impl Forms {
         Self(self.0 & !Self::PLANES)
     }
 
-    /// Whether the proven tasks take the strides of components from the launch.
+    /// Whether the tasks take the strides of components from the launch.
     #[must_use]
     pub const fn has_planes(self) -> bool {
         self.0 & Self::PLANES != 0
@@ -154,7 +157,7 @@ impl Forms {
     /// tasks are checked.
     #[must_use]
     pub const fn with_coarsening(self, coarsening: CoarseningLimit) -> Self {
-        if self.0 == Self::CHECKED.0 {
+        if self.is_checked() {
             return self;
         }
         Self(self.0 & !Self::COARSENING | (coarsening as u64) << Self::COARSENING_SHIFT)
@@ -179,13 +182,19 @@ impl Forms {
     /// Whether all tasks have the proven form.
     #[must_use]
     pub const fn is_proven(self) -> bool {
-        self.0 & Self::CHECKED.0 == 0
+        self.0 & Self::ALL_CHECKED == 0
+    }
+
+    /// Whether all tasks have the checked form.
+    #[must_use]
+    pub const fn is_checked(self) -> bool {
+        self.0 & Self::ALL_CHECKED == Self::ALL_CHECKED
     }
 
     /// Whether some tasks have one form and others the other.
     #[must_use]
     pub const fn is_mixed(self) -> bool {
-        !self.is_proven() && self.0 & Self::CHECKED.0 != Self::CHECKED.0
+        !self.is_proven() && !self.is_checked()
     }
 
     /// The forms as a number below 2^62.
@@ -241,9 +250,9 @@ impl fmt::Debug for Forms {
     }
 }
 
-/// `proven`, `checked`, or the numbers of the checked tasks: `checked-1-3`. Then `-planes` if proven tasks take the
-/// strides of components from the launch, `-wide` if their indices have 64 bits, and `-single` or `-double` if a thread
-/// executes at most one or two iterations together.
+/// `proven`, `checked`, or the numbers of the checked tasks: `checked-1-3`. Then `-planes` if the tasks take the strides
+/// of components from the launch (`-interleaved` if not, where all tasks are checked), `-wide` if the indices of the
+/// proven tasks have 64 bits, and `-single` or `-double` if a thread executes at most one or two iterations together.
 impl fmt::Display for Forms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_proven() { "proven" } else { "checked" })?;
@@ -252,8 +261,12 @@ impl fmt::Display for Forms {
                 write!(f, "-{at}")?;
             }
         }
-        let is_wide = !self.has_narrow_indices() && *self != Self::CHECKED;
-        f.write_str(if self.has_planes() { "-planes" } else { "" })?;
+        let is_wide = !self.has_narrow_indices() && !self.is_checked();
+        f.write_str(match (self.is_checked(), self.has_planes()) {
+            (true, false) => "-interleaved",
+            (false, true) => "-planes",
+            _ => "",
+        })?;
         f.write_str(if is_wide { "-wide" } else { "" })?;
         f.write_str(match self.coarsening() {
             CoarseningLimit::Scheduled => "",

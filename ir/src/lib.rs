@@ -45,7 +45,7 @@ pub use kernel::{
 };
 pub use offload::{OffloadError, offload};
 pub use operators::{AtomicOp, BinaryOp, CollectiveOp, DivRemOp, MathFn, ReduceOp, UnaryOp};
-pub use param::{Param, ParamKind};
+pub use param::{Param, ParamKind, element_alignment};
 pub use print::print;
 pub use scalar::{Const, ExactFloat, ScalarType};
 pub use simplify::simplify;

@@ -18,6 +18,24 @@ pub struct Param {
     /// For a component of a tensor: the distance between elements, in scalars, if the components of an element lie side
     /// by side (an array of structs). 0 if it is unknown. Then the scalars of an element follow each other.
     pub interleaved_step: u32,
+    /// For an interleaved component: the distance of its first scalar from the beginning of the element, in its scalars.
+    pub interleaved_offset: u32,
+}
+
+/// The largest alignment of elements that vector loads and stores of GPUs use, in bytes.
+const MAX_ELEMENT_ALIGNMENT: usize = 16;
+
+/// The alignment of elements of `size` bytes, if the first one is aligned: the largest power of two that divides the
+/// size, at most 16 bytes. Kernels rely on it for tensors of [interleaved components](Param::interleaved_step).
+#[must_use]
+pub const fn element_alignment(size: usize) -> usize {
+    power_of_two_factor(size, MAX_ELEMENT_ALIGNMENT)
+}
+
+/// The largest power of two up to `most` that divides `size`.
+const fn power_of_two_factor(size: usize, most: usize) -> usize {
+    let factor = size & size.wrapping_neg();
+    if factor == 0 || factor > most { most } else { factor }
 }
 
 /// The kind of a parameter.
@@ -106,7 +124,20 @@ impl Param {
     /// A parameter whose elements, if it is a tensor, are in row-major order.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: ParamKind) -> Self {
-        Self { name: name.into(), kind, strided: false, interleaved_step: 0 }
+        Self { name: name.into(), kind, strided: false, interleaved_step: 0, interleaved_offset: 0 }
+    }
+
+    /// The alignment of the first scalar of the component in each element, in bytes, where components are interleaved
+    /// and the elements have their [alignment](element_alignment). None for other parameters and for strided ones,
+    /// whose elements may have any address.
+    #[must_use]
+    pub const fn component_alignment(&self) -> Option<usize> {
+        let ParamKind::Component { elem, .. } = self.kind else { return None };
+        if self.strided || self.interleaved_step == 0 {
+            return None;
+        }
+        let of_element = element_alignment(self.interleaved_step as usize * elem.size());
+        Some(power_of_two_factor(self.interleaved_offset as usize * elem.size(), of_element))
     }
 
     /// The number of strides that the launch passes.

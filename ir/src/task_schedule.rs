@@ -50,6 +50,15 @@ pub struct TaskSchedule {
     pub privatized: Option<Privatized>,
     /// The bodies of serial loops that run without reports first, and again with reports if an index was out of range.
     pub speculated: Vec<BlockId>,
+    /// Whether iterations run without reports first, and again as written if an index was out of range, before they
+    /// have stored anything. The second run is a function of its own, so that the first one needs fewer registers.
+    pub speculative_iterations: bool,
+    /// Whether a thread may use only the registers that iterations need which do not fail. Conditions keep loads from
+    /// overlapping those of later iterations, so many threads have to hide their latency.
+    pub few_registers: bool,
+    /// The checked loads that share one branch: groups of loads of one block, in its order. If all indices of a group
+    /// are in range, its loads run together at the position of the first; else each is checked by itself, there.
+    pub joint_loads: Vec<Vec<ExprId>>,
     /// The grid.
     pub grid: GridPreference,
 }
@@ -115,6 +124,9 @@ impl Default for TaskSchedule {
             reductions: Vec::new(),
             privatized: None,
             speculated: Vec::new(),
+            speculative_iterations: false,
+            few_registers: false,
+            joint_loads: Vec::new(),
             grid: GridPreference::default(),
         }
     }

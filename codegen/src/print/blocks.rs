@@ -138,7 +138,7 @@ impl TaskPrinter<'_> {
     ) -> ElementAccess {
         let name = self.local(array);
         if self.blocks.registers.contains(&array) {
-            return ElementAccess { element: name, in_range: None, report: String::new() };
+            return ElementAccess::unchecked(name);
         }
         let dims = self.extent_texts(array);
         let proven = self.cx.form == Form::Proven;
@@ -147,15 +147,7 @@ impl TaskPrinter<'_> {
         let index: Vec<String> = match (proven, index) {
             (true, [at]) => vec![self.expr(*at)],
             (true, _) => index.iter().map(|at| self.atom(*at, "at")).collect(),
-            (false, _) => ids
-                .map(|(at, len)| {
-                    self.limited_index(*at, len).unwrap_or_else(|| {
-                        let at = self.atom(*at, "at");
-                        inside.push(format!("{at} < {len}"));
-                        at
-                    })
-                })
-                .collect(),
+            (false, _) => ids.map(|(at, len)| self.checked_index(*at, len, &mut inside)).collect(),
         };
         let linear_index = match (&index[..], &dims[..]) {
             ([i, j], [_, columns]) => format!("{i} * {columns} + {j}"),
@@ -165,11 +157,10 @@ impl TaskPrinter<'_> {
             _ => index.concat(),
         };
         if proven {
-            let element = format!("{name}[{linear_index}]");
-            return ElementAccess { element, in_range: None, report: String::new() };
+            return ElementAccess::unchecked(format!("{name}[{linear_index}]"));
         }
         let report = self.report(site, &[index, dims].concat());
-        self.checked_element(&name, &linear_index, &inside, report)
+        ElementAccess { element: format!("{name}[{linear_index}]"), conditions: inside, report }
     }
 
     /// The extents of a shared array.

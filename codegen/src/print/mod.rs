@@ -41,6 +41,7 @@ use quadrants_ir::{
     abi::{ErrorRecord, Forms, MESSAGE_VALUES, Message, MessageBuffer, Passing, block_words},
 };
 
+pub use self::speculate::WITHOUT_FAILURES;
 use self::{
     helpers::Helper,
     names::ParamNames,
@@ -110,9 +111,14 @@ pub fn print_kernel(
     let shared = cse::find_shared(kernel);
     let mut helpers = BTreeSet::new();
     let mut functions = String::new();
-    for (task, Task { schedule, .. }) in kernel.tasks() {
+    for (task, Task { schedule, kind, .. }) in kernel.tasks() {
         let form = schedule.form;
         let cx = PrintContext { kernel, dialect, form, passing, params: &params, shared: &shared };
+        if let (true, Some(dims)) = (schedule.speculative_iterations, kind.dims()) {
+            let printer = TaskPrinter::new(cx, task, names.clone(), &mut helpers);
+            functions.push('\n');
+            functions.push_str(&printer.checked_iteration(dims));
+        }
         let printer = TaskPrinter::new(cx, task, names.clone(), &mut helpers);
         functions.push('\n');
         functions.push_str(&printer.print());

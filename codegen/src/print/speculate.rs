@@ -6,6 +6,10 @@
 //! code runs again as written, and reports: a loop from the saved initial values, an iteration before it has stored
 //! anything.
 //!
+//! Iterations with loops or conditions run as a whole in this way: where an index of an iteration was out of range, a
+//! function of its own executes the iteration as written. So the registers that reports need are not taken from the
+//! code that usually runs.
+//!
 //! Most loads are proven in range for the whole loop by the index in the first and the last iteration. The others are
 //! checked in each iteration, without a branch: if the index is out of range, they load another element. So the device
 //! compiler can unroll the loop and overlap the loads of several iterations.
@@ -13,11 +17,12 @@
 use std::collections::HashMap;
 
 use quadrants_ir::{
-    Array, BinaryOp, BlockId, ExprId, ExprKind, LocalId, ScalarType, Stmt, abi::Form,
+    Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, LoopDim, ScalarType, Stmt,
+    abi::{Form, Passing},
     schedule::assigned_outer_locals,
 };
 
-use super::{consts, task::TaskPrinter};
+use super::{consts, expr::Level, task::TaskPrinter};
 
 /// The iterations whose loads overlap. clang does not unroll a loop with a variable number of iterations by itself.
 const UNROLLED: u32 = 4;
@@ -45,6 +50,8 @@ pub(super) struct Speculation<'a> {
     ranges: Vec<CheckedRange>,
     /// The statements of the loop.
     stmts: &'a [Stmt],
+    /// The indices in range, by index and extent, and the variables that hold them.
+    valid: Vec<(ExprId, String, String)>,
 }
 
 /// The range of an index that was converted from 32 bits or less. Its largest value is compared after the loop.
@@ -66,10 +73,19 @@ enum LoadIndex {
     Expr(ExprId),
 }
 
+/// The macro that leaves out the bodies of the functions that execute failed iterations as written: a compiler can
+/// measure without them how many registers a kernel needs.
+pub const WITHOUT_FAILURES: &str = "QD_WITHOUT_FAILURES";
+
+/// The name of the function that executes an iteration as written.
+fn checked_iteration_name(task: &str) -> String {
+    format!("qd_checked_{task}")
+}
+
 impl Speculation<'_> {
     /// One in which each index is checked by itself.
     pub(super) fn new(flag: String) -> Self {
-        Self { flag, ranges: Vec::new(), stmts: &[] }
+        Self { flag, ranges: Vec::new(), stmts: &[], valid: Vec::new() }
     }
 }
 
@@ -81,19 +97,85 @@ impl TaskPrinter<'_> {
             return String::new();
         }
         let mut all = Vec::new();
-        for stmt in &self.kernel.blocks[body].stmts {
-            for condition in self.has_elements(stmt) {
-                if !all.contains(&condition) {
-                    all.push(condition);
-                }
-            }
-        }
+        self.collect_has_elements(body, &mut all);
         if all.is_empty() {
             return String::new();
         }
         let has = self.fresh("has_elements");
         self.line(&format!("const bool {has} = {};", all.join(" && ")));
         format!(" && {has}")
+    }
+
+    fn collect_has_elements(&mut self, block: BlockId, all: &mut Vec<String>) {
+        let kernel = self.kernel;
+        for stmt in &kernel.blocks[block].stmts {
+            for condition in self.has_elements(stmt) {
+                if !all.contains(&condition) {
+                    all.push(condition);
+                }
+            }
+            for inner in stmt.blocks() {
+                self.collect_has_elements(inner, all);
+            }
+        }
+    }
+
+    /// Prints an iteration that runs speculatively, and the call of the [function](Self::checked_iteration) that
+    /// executes it as written if an index was out of range.
+    pub(super) fn speculative_iteration(&mut self, dims: &[LoopDim], body: BlockId) {
+        let kernel = self.kernel;
+        let stmts = &kernel.blocks[body].stmts;
+        let is_store = |stmt: &Stmt| match stmt {
+            Stmt::Store { element, .. } => element.tensor().is_some(),
+            _ => false,
+        };
+        let (before, stores) =
+            stmts.split_at(stmts.iter().position(is_store).unwrap_or(stmts.len()));
+        let mut conditions = Vec::new();
+        self.collect_has_elements(body, &mut conditions);
+        let flag = self.fresh("failed");
+        let first = match conditions.is_empty() {
+            true => "false".to_owned(),
+            false => format!("!({})", conditions.join(" && ")),
+        };
+        self.line(&format!("bool {flag} = {first};"));
+        self.open(&format!("if (!{flag}) {{"));
+        self.speculation = Some(Speculation::new(flag.clone()));
+        let known = self.divisions.clone();
+        for stmt in before {
+            self.stmt(stmt);
+        }
+        self.speculative_stores(stores, &flag);
+        self.divisions = known;
+        self.speculation = None;
+        self.close();
+        let vars = dims.iter().map(|dim| self.local(dim.var)).collect::<Vec<_>>().join(", ");
+        let function = checked_iteration_name(&kernel.function_name(self.task));
+        self.line(&format!("if ({flag}) {function}(args, {vars});"));
+    }
+
+    /// Prints the function that executes an iteration as written, with reports.
+    pub(super) fn checked_iteration(mut self, dims: &[LoopDim]) -> String {
+        let task = &self.kernel.tasks[self.task.index()];
+        self.as_written = true;
+        let vars = dims.iter().map(|dim| {
+            let ty = self.kernel.locals[dim.var].ty.name();
+            format!(", {ty} {}", self.local(dim.var))
+        });
+        let vars = vars.collect::<String>();
+        self.directive(&format!("#ifndef {WITHOUT_FAILURES}"));
+        self.block(task.prelude);
+        self.block(task.body);
+        self.directive("#endif");
+        let args = match self.cx.passing {
+            // A reference to other memory than constant memory would need a copy in each thread.
+            Passing::Value if self.cx.dialect.argument_qualifier().is_empty() => "const qd_args",
+            Passing::Value => "const qd_args&",
+            Passing::Buffer => "const qd_args*",
+        };
+        let name = checked_iteration_name(&self.kernel.function_name(self.task));
+        let signature = format!("static __device__ __noinline__ void {name}({args} args{vars}) {{");
+        self.with_parameters(signature)
     }
 
     /// Prints the stores of a speculative iteration, which happen unless an index of the iteration was out of range.
@@ -117,16 +199,22 @@ impl TaskPrinter<'_> {
         let kernel = self.kernel;
         let schedule = &kernel.tasks[self.task.index()].schedule;
         // In the interior, nothing is checked.
-        if self.cx.form == Form::Proven || !schedule.speculated.contains(&serial_loop.body) {
+        let is_speculated = schedule.speculated.contains(&serial_loop.body);
+        if self.cx.form == Form::Proven || self.as_written || !is_speculated {
             return false;
         }
+        // The speculative run of the iteration around the loop.
+        let outer = self.speculation.take();
         let SerialLoop { var, begin, end, body } = serial_loop;
         let stmts = &kernel.blocks[body].stmts;
         let name = self.local(var);
         let ty = kernel.locals[var].ty.name();
         let begin = self.bound_value(begin, &format!("{name}_begin")).text;
         let end = self.bound_value(end, &format!("{name}_end")).text;
-        let beyond = self.fresh("beyond");
+        let beyond = match &outer {
+            Some(iteration) => iteration.flag.clone(),
+            None => self.fresh("beyond"),
+        };
         let (mut within, mut proven, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
         for stmt in stmts {
             let conditions = self.conditions(stmt, serial_loop, [&begin, &end]);
@@ -144,14 +232,31 @@ impl TaskPrinter<'_> {
                 }
             }
         }
+        // A counter of 32 bits needs fewer registers.
+        let is_narrow = kernel.locals[var].ty == ScalarType::U64;
+        if is_narrow {
+            let most = consts::int(ScalarType::U64, u32::MAX.into());
+            let bounds = [(serial_loop.begin, &begin), (serial_loop.end, &end)];
+            for (_, bound) in bounds.into_iter().filter(|(id, _)| !self.is_u32_constant(*id)) {
+                within.push(format!("{bound} <= {most}"));
+            }
+        }
         self.begin_statement();
         let first = match within.is_empty() {
             true => "false".to_owned(),
             false => format!("!({})", within.join(" && ")),
         };
-        self.line(&format!("bool {beyond} = {first};"));
         let mut before = Vec::new();
-        for local in assigned_outer_locals(&kernel.blocks, body) {
+        match &outer {
+            Some(_) if within.is_empty() => {}
+            Some(_) => self.line(&format!("if ({first}) {beyond} = true;")),
+            None => self.line(&format!("bool {beyond} = {first};")),
+        }
+        let saved = match &outer {
+            Some(_) => Vec::new(),
+            None => assigned_outer_locals(&kernel.blocks, body),
+        };
+        for local in saved {
             let now = self.local(local);
             let saved = self.fresh(&format!("{now}_before"));
             let of = kernel.locals[local].ty.name();
@@ -163,9 +268,18 @@ impl TaskPrinter<'_> {
         ranges.dedup_by(|a, b| (a.0, &a.1) == (b.0, &b.1));
         let ranges = ranges.into_iter();
         let ranges = ranges.map(|(index, limit, at)| self.range(index, limit, at, stmts)).collect();
-        self.speculation = Some(Speculation { flag: beyond.clone(), ranges, stmts });
+        let valid = outer.as_ref().map(|outer| outer.valid.clone()).unwrap_or_default();
+        self.speculation = Some(Speculation { flag: beyond.clone(), ranges, stmts, valid });
         self.line(&format!("#pragma unroll {UNROLLED}"));
-        self.open(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
+        if is_narrow {
+            let counter = self.fresh(&format!("{name}_n"));
+            self.open(&format!(
+                "for (u32 {counter} = (u32){begin}; {counter} < (u32){end}; {counter}++) {{"
+            ));
+            self.line(&format!("const {ty} {name} = {counter};"));
+        } else {
+            self.open(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
+        }
         for (stmt, proven) in stmts.iter().zip(&proven) {
             self.speculative_stmt(stmt, *proven);
         }
@@ -175,6 +289,10 @@ impl TaskPrinter<'_> {
             self.line(&format!("if ({most} > {last}) {beyond} = true;"));
         }
         self.close();
+        if outer.is_some() {
+            self.speculation = outer;
+            return true;
+        }
         self.open(&format!("if ({beyond}) {{"));
         for reset in before {
             self.line(&reset);
@@ -197,13 +315,19 @@ impl TaskPrinter<'_> {
 
     /// The indices of a statement's load, each with its exclusive upper bound; none for other statements.
     fn indices(&mut self, stmt: &Stmt) -> Vec<(ExprId, String)> {
-        let kernel = self.kernel;
         let Stmt::Let { value, .. } = stmt else { return Vec::new() };
+        match &self.kernel.exprs[*value].kind {
+            ExprKind::Load(element) => self.limits(element),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The indices of an element, each with its exclusive upper bound.
+    fn limits(&mut self, element: &Element) -> Vec<(ExprId, String)> {
         let number = |count: u32| consts::int(ScalarType::U64, count.into());
-        let ExprKind::Load(element) = &kernel.exprs[*value].kind else { return Vec::new() };
         let limits: Vec<_> = match element.array {
             Array::Tensor(tensor) => {
-                let kind = kernel.params[tensor.index()].kind;
+                let kind = self.kernel.params[tensor.index()].kind;
                 let extents = (0..kind.rank()).map(|axis| self.dim(tensor, axis));
                 extents.chain(kind.component_extent().map(number)).collect()
             }
@@ -287,11 +411,89 @@ impl TaskPrinter<'_> {
         Some(near)
     }
 
-    /// The conditions under which a statement's load can be of the first element instead.
+    /// The conditions under which a statement's load can be of the first element instead, and under which the constant
+    /// indices of its load or store are in range.
     fn has_elements(&mut self, stmt: &Stmt) -> Vec<String> {
+        let kernel = self.kernel;
         let zero = consts::int(ScalarType::U64, 0);
-        let limits = self.indices(stmt).into_iter();
-        limits.map(|(_, limit)| format!("{limit} != {zero}")).collect()
+        let is_store = matches!(stmt, Stmt::Store { .. });
+        let limits = match stmt {
+            Stmt::Store { element, .. } => self.limits(element),
+            _ => self.indices(stmt),
+        };
+        let condition = |(at, limit): (ExprId, String)| match &kernel.exprs[at].kind {
+            // A constant index is not checked again.
+            ExprKind::Const(at) => {
+                Some(format!("{} < {limit}", consts::int(ScalarType::U64, at.bits().into())))
+            }
+            // Where an index is out of range, nothing is stored.
+            _ if is_store => None,
+            _ => Some(format!("{limit} != {zero}")),
+        };
+        limits.into_iter().filter_map(condition).collect()
+    }
+
+    /// In a speculative run, an index that is in range: the index itself, or 0 if it is not below `limit`. None in
+    /// other code.
+    pub(super) fn valid_index(&mut self, id: ExprId, limit: &str) -> Option<String> {
+        self.speculation.as_ref()?;
+        if matches!(self.kernel.exprs[id].kind, ExprKind::Const(_)) {
+            // Below the limit, as the condition of the run says.
+            return Some(self.value(id).at(Level::Unary));
+        }
+        if let Some(near) = self.limited_index(id, limit) {
+            return Some(near);
+        }
+        let speculation = self.speculation.as_ref()?;
+        let known = speculation.valid.iter().find(|(of, below, _)| *of == id && below == limit);
+        if let Some((_, _, name)) = known {
+            return Some(name.clone());
+        }
+        let flag = speculation.flag.clone();
+        let at = self.atom(id, "at");
+        let [inside, near] = ["in_range", "near"].map(|name| self.fresh(name));
+        self.line(&format!("const bool {inside} = {at} < {limit};"));
+        self.line(&format!("if (!{inside}) {flag} = true;"));
+        let zero = consts::int(ScalarType::U64, 0);
+        self.line(&format!("const u64 {near} = {inside} ? {at} : {zero};"));
+        if self.is_immutable(id)
+            && let Some(speculation) = &mut self.speculation
+        {
+            speculation.valid.push((id, limit.to_owned(), near.clone()));
+        }
+        Some(near)
+    }
+
+    /// The variable that records, in a speculative run, that an index was out of range.
+    pub(super) fn speculation_flag(&self) -> Option<String> {
+        self.speculation.as_ref().map(|speculation| speculation.flag.clone())
+    }
+
+    /// The number of indices that are known to be in range, to [forget](Self::forget_valid) later ones.
+    pub(super) fn valid_count(&self) -> usize {
+        self.speculation.as_ref().map_or(0, |speculation| speculation.valid.len())
+    }
+
+    /// Forgets the variables of a block that ends.
+    pub(super) fn forget_valid(&mut self, count: usize) {
+        if let Some(speculation) = &mut self.speculation {
+            speculation.valid.truncate(count);
+        }
+    }
+
+    /// Whether a value stays the same while its locals are in scope.
+    fn is_immutable(&self, id: ExprId) -> bool {
+        match &self.kernel.exprs[id].kind {
+            ExprKind::Local(local) => !self.kernel.locals[*local].mutable,
+            kind => !kind.is_effect() && kind.operands().all(|operand| self.is_immutable(operand)),
+        }
+    }
+
+    fn is_u32_constant(&self, id: ExprId) -> bool {
+        match &self.kernel.exprs[id].kind {
+            ExprKind::Const(value) => u32::try_from(value.bits()).is_ok(),
+            _ => false,
+        }
     }
 
     /// The conditions under which a statement's load is in range in all iterations; none if they cannot be evaluated

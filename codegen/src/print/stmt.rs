@@ -1,5 +1,7 @@
 //! Prints statements and their root expressions.
 
+use std::collections::HashMap;
+
 use quadrants_ir::{
     Array, BlockId, Element, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId, Stmt,
     TaskKind,
@@ -17,24 +19,96 @@ use super::{
 pub(super) struct ElementAccess {
     /// The element, as an expression.
     pub(super) element: String,
-    /// The condition that all indices are in range; none if it is not checked.
-    pub(super) in_range: Option<String>,
+    /// The conditions under which all indices are in range; none if nothing is checked.
+    pub(super) conditions: Vec<String>,
     /// The statement that reports an index out of range.
     pub(super) report: String,
+}
+
+impl ElementAccess {
+    /// An access that is not checked.
+    pub(super) fn unchecked(element: String) -> Self {
+        Self { element, conditions: Vec::new(), report: String::new() }
+    }
 }
 
 impl TaskPrinter<'_> {
     pub(super) fn block(&mut self, id: BlockId) {
         let kernel = self.kernel;
-        let known = self.divisions.clone();
+        let (known, valid) = (self.divisions.clone(), self.valid_count());
         for stmt in &kernel.blocks[id].stmts {
             if !matches!(stmt, Stmt::Shared { .. }) {
                 self.end_zeroing();
             }
-            self.stmt(stmt);
+            if !self.joint_loads(stmt, &kernel.blocks[id].stmts) {
+                self.stmt(stmt);
+            }
         }
         self.end_zeroing();
         self.divisions = known;
+        self.forget_valid(valid);
+    }
+
+    /// Prints the checked loads that share a branch, where `stmt` is the first of them. Returns whether the statement
+    /// is one of them, and so is printed.
+    fn joint_loads(&mut self, stmt: &Stmt, stmts: &[Stmt]) -> bool {
+        let kernel = self.kernel;
+        let Stmt::Let { value: first, .. } = *stmt else { return false };
+        if self.cx.form == Form::Proven || self.speculation.is_some() {
+            return false;
+        }
+        let groups = &kernel.tasks[self.task.index()].schedule.joint_loads;
+        let Some(group) = groups.iter().find(|group| group.contains(&first)) else { return false };
+        if group[0] != first {
+            return true;
+        }
+        self.begin_statement();
+        self.joint_atoms = Some(HashMap::new());
+        let mut loads = Vec::new();
+        for stmt in stmts {
+            let Stmt::Let { local, value } = *stmt else { continue };
+            if group.contains(&value)
+                && let Some((access, text)) = self.access(&kernel.exprs[value].kind)
+            {
+                loads.push((local, access, text));
+            }
+        }
+        self.joint_atoms = None;
+        let mut conditions: Vec<&str> = Vec::new();
+        for condition in loads.iter().flat_map(|(_, access, _)| &access.conditions) {
+            if !conditions.contains(&condition.as_str()) {
+                conditions.push(condition);
+            }
+        }
+        if conditions.is_empty() {
+            for (local, _, text) in &loads {
+                self.define_as(*local, text);
+            }
+            return true;
+        }
+        let all = conditions.join(" && ");
+        for (local, ..) in &loads {
+            let ty = kernel.locals[*local].ty;
+            let name = self.local(*local);
+            self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
+        }
+        self.open(&format!("if ({all}) {{"));
+        for (local, _, text) in &loads {
+            let name = self.local(*local);
+            self.line(&format!("{name} = {text};"));
+        }
+        self.otherwise();
+        for (local, access, text) in &loads {
+            if access.conditions.len() == conditions.len() {
+                // All conditions are its own, so its index is out of range.
+                self.line(&access.report);
+            } else {
+                let name = self.local(*local);
+                self.guarded(access, &format!("{name} = {text};"));
+            }
+        }
+        self.close();
+        true
     }
 
     pub(super) fn stmt(&mut self, stmt: &Stmt) {
@@ -154,6 +228,24 @@ impl TaskPrinter<'_> {
         if self.speculate(walk) {
             return;
         }
+        match self.speculation_flag() {
+            // The bounds may come from another element than they should, and the loop be much longer.
+            Some(flag) if !counted => {
+                self.open(&format!("if (!{flag}) {{"));
+                self.plain_for(walk, (unroll, down));
+                self.close();
+            }
+            _ => self.plain_for(walk, (unroll, down)),
+        }
+    }
+
+    /// Prints a serial loop as written.
+    fn plain_for(
+        &mut self,
+        SerialLoop { var, begin: begin_id, end: end_id, body }: SerialLoop,
+        (unroll, down): (Option<u32>, bool),
+    ) {
+        let counted = self.is_counted(begin_id, end_id);
         let ty = self.kernel.locals[var].ty.name();
         let name = self.local(var);
         // Printed in evaluation order.
@@ -188,8 +280,15 @@ impl TaskPrinter<'_> {
     fn is_short(&self, body: BlockId) -> bool {
         const STATEMENTS: usize = 24;
         let stmts = &self.kernel.blocks[body].stmts;
+        // Copies of variables cost nothing.
+        let computes = |stmt: &&Stmt| match stmt {
+            Stmt::Let { value, .. } | Stmt::Assign { value, .. } => {
+                !matches!(self.kernel.exprs[*value].kind, ExprKind::Local(_))
+            }
+            _ => true,
+        };
         self.cx.form == Form::Proven
-            && stmts.len() <= STATEMENTS
+            && stmts.iter().filter(computes).count() <= STATEMENTS
             && stmts.iter().all(|stmt| matches!(stmt, Stmt::Let { .. } | Stmt::Assign { .. }))
     }
 
@@ -291,8 +390,11 @@ impl TaskPrinter<'_> {
                 self.atomic(*op, ty, &format!("&{}", access.element), operands)
             }
             (_, Array::Tensor(tensor)) => {
-                let read_only = self.is_read_only(tensor, element.site);
-                let value = match read_only && !self.in_reading_loop {
+                // Device compilers combine plain loads of the scalars of an aligned element, and no others.
+                let read_only = self.is_read_only(tensor, element.site)
+                    && !self.in_reading_loop
+                    && self.vector_alignment(tensor).is_none();
+                let value = match read_only {
                     true => self.cx.dialect.read_only(&access.element),
                     false => access.element.clone(),
                 };
@@ -313,7 +415,7 @@ impl TaskPrinter<'_> {
 
     /// Defines a local as `value`, which is evaluated only if the access is in range.
     fn define_checked(&mut self, local: LocalId, access: &ElementAccess, value: &str) {
-        if access.in_range.is_none() {
+        if access.conditions.is_empty() {
             return self.define_as(local, value);
         }
         let ty = self.kernel.locals[local].ty;
@@ -334,11 +436,12 @@ impl TaskPrinter<'_> {
             }
             root => {
                 let Some((access, value)) = self.access(root) else { return };
-                match (root, &access.in_range) {
-                    (ExprKind::Load(_), Some(in_range)) => {
+                match root {
+                    ExprKind::Load(_) if access.conditions.is_empty() => {}
+                    ExprKind::Load(_) => {
+                        let in_range = access.conditions.join(" && ");
                         self.line(&format!("if (!({in_range})) {}", access.report));
                     }
-                    (ExprKind::Load(_), None) => {}
                     _ => self.guarded(&access, &format!("{value};")),
                 }
             }
@@ -362,10 +465,10 @@ impl TaskPrinter<'_> {
 
     /// Prints a statement that runs if the access is in range, and else the report.
     pub(super) fn guarded(&mut self, access: &ElementAccess, statement: &str) {
-        let Some(in_range) = &access.in_range else {
+        if access.conditions.is_empty() {
             return self.line(statement);
-        };
-        self.open(&format!("if ({in_range}) {{"));
+        }
+        self.open(&format!("if ({}) {{", access.conditions.join(" && ")));
         self.line(statement);
         self.otherwise();
         self.line(&access.report);
@@ -380,7 +483,7 @@ impl TaskPrinter<'_> {
             Array::Local(array) => {
                 let index: Vec<String> = index.iter().map(|at| self.expr(*at)).collect();
                 let element = format!("{}[{}]", self.local(array), index.concat());
-                return ElementAccess { element, in_range: None, report: String::new() };
+                return ElementAccess::unchecked(element);
             }
         };
         let checked = self.cx.form == Form::Checked;
@@ -399,12 +502,14 @@ impl TaskPrinter<'_> {
         }
         if let (&[choice], Some(plane)) = (choice, self.plane(tensor)) {
             let factor = if checked {
-                let at = self.atom(choice, "at");
-                let component_extent =
-                    consts::int(ScalarType::U64, kind.component_extent().unwrap_or(1).into());
-                conditions.push(format!("{at} < {component_extent}"));
+                let scalars = kind.component_extent().unwrap_or(1);
+                let extent = consts::int(ScalarType::U64, scalars.into());
+                let at = self.checked_index(choice, &extent, &mut conditions);
+                if self.is_constant_below(choice, scalars) {
+                    conditions.pop();
+                }
                 values.push(at.clone());
-                extents.push(component_extent);
+                extents.push(extent);
                 at
             } else {
                 self.value(choice).at(Level::Unary)
@@ -428,27 +533,29 @@ impl TaskPrinter<'_> {
             String::new()
         };
         let name = self.param(tensor);
-        self.checked_element(&name, &offset, &conditions, report)
+        ElementAccess { element: format!("{name}[{offset}]"), conditions, report }
     }
 
-    /// An element with the conditions under which it exists. In a speculative run, it is another element if they fail.
-    pub(super) fn checked_element(
+    fn is_constant_below(&self, value: ExprId, limit: u32) -> bool {
+        match &self.kernel.exprs[value].kind {
+            ExprKind::Const(value) => value.bits() < limit.into(),
+            _ => false,
+        }
+    }
+
+    /// An index below `limit`, in speculative runs. Elsewhere, the index, with the condition that it is in range.
+    pub(super) fn checked_index(
         &mut self,
-        name: &str,
-        offset: &str,
-        conditions: &[String],
-        report: String,
-    ) -> ElementAccess {
-        let in_range = (!conditions.is_empty()).then(|| conditions.join(" && "));
-        let (Some(condition), true) = (&in_range, self.speculation.is_some()) else {
-            return ElementAccess { element: format!("{name}[{offset}]"), in_range, report };
-        };
-        let inside = self.fresh("in_range");
-        self.line(&format!("const bool {inside} = {condition};"));
-        self.line(&format!("if (!{inside}) {report}"));
-        let zero = consts::int(ScalarType::U64, 0);
-        let element = format!("{name}[{inside} ? {offset} : {zero}]");
-        ElementAccess { element, in_range: None, report: String::new() }
+        id: ExprId,
+        limit: &str,
+        conditions: &mut Vec<String>,
+    ) -> String {
+        if let Some(valid) = self.valid_index(id, limit) {
+            return valid;
+        }
+        let at = self.atom(id, "at");
+        conditions.push(format!("{at} < {limit}"));
+        at
     }
 
     /// Whether nothing writes this element during the launch. Asserted sites are excluded, because no proof covers
@@ -471,14 +578,7 @@ impl TaskPrinter<'_> {
         let mut offset = if index.is_empty() { "0".to_owned() } else { String::new() };
         for (axis, &id) in index.iter().enumerate() {
             let dim = self.dim(tensor, axis as u8);
-            let at = match self.limited_index(id, &dim) {
-                Some(at) => at,
-                None => {
-                    let at = self.atom(id, "at");
-                    conditions.push(format!("{at} < {dim}"));
-                    at
-                }
-            };
+            let at = self.checked_index(id, &dim, conditions);
             values.push(at.clone());
             offset = match axis {
                 0 => at,

@@ -55,6 +55,10 @@ pub(super) struct TaskPrinter<'a> {
     /// ones: NVRTC replaces the addresses of plain loads by increments, but not those of [`Dialect::read_only`] ones,
     /// which are inline assembly there; and nothing is written that loads have to be moved across.
     pub(super) in_reading_loop: bool,
+    /// Whether loops are printed without speculation.
+    pub(super) as_written: bool,
+    /// While [joint loads](TaskSchedule::joint_loads) are printed: the variables that hold their indices.
+    pub(super) joint_atoms: Option<HashMap<ExprId, String>>,
     /// The ranges of locals that are known where the text is.
     pub(super) ranges: HashMap<LocalId, ValueRange>,
     /// The ranges of expressions that were found, or not.
@@ -135,6 +139,8 @@ impl<'a> TaskPrinter<'a> {
             use_copies: None,
             tables: tables(cx.kernel, &cx.kernel.tasks[task.index()]),
             preloaded: HashMap::new(),
+            joint_atoms: None,
+            as_written: false,
             blocks: Blocks::default(),
         }
     }
@@ -164,6 +170,9 @@ impl<'a> TaskPrinter<'a> {
                     let threads = [Helper::Thread, Helper::Threads];
                     self.grid_stride_loops(dims, &loops, threads, &mut |this| match &inside {
                         Some(inside) => this.versioned_body(inside, task.body),
+                        None if task.schedule.speculative_iterations => {
+                            this.speculative_iteration(dims, task.body);
+                        }
                         None => this.iteration(task.body),
                     });
                 }
@@ -194,8 +203,8 @@ impl<'a> TaskPrinter<'a> {
     fn function_text(self) -> String {
         let kernel = self.kernel;
         let threads = max_block_size(&kernel.tasks[self.task.index()]);
-        let mut text = format!(
-            "extern \"C\" __global__ {}void {}({}) {{\n",
+        let signature = format!(
+            "extern \"C\" __global__ {}void {}({}) {{",
             self.cx.dialect.block_size_attribute(threads),
             kernel.function_name(self.task),
             match self.cx.passing {
@@ -204,6 +213,12 @@ impl<'a> TaskPrinter<'a> {
                 Passing::Buffer => "const qd_args* args".to_owned(),
             }
         );
+        self.with_parameters(signature)
+    }
+
+    /// A function with this signature: it reads the parameters that the printed code uses, and runs that code.
+    pub(super) fn with_parameters(self, signature: String) -> String {
+        let mut text = signature + "\n";
         text.push_str(&self.blocks.declarations);
         for &part in &self.read_params {
             self.read_param(&mut text, part);
@@ -222,6 +237,12 @@ impl<'a> TaskPrinter<'a> {
         for _ in 0..self.indent {
             self.body.push_str("    ");
         }
+        self.body.push_str(text);
+        self.body.push('\n');
+    }
+
+    /// Prints a directive of the preprocessor.
+    pub(super) fn directive(&mut self, text: &str) {
         self.body.push_str(text);
         self.body.push('\n');
     }
@@ -332,6 +353,29 @@ impl<'a> TaskPrinter<'a> {
         (schedule.interleaved && step > 0).then_some(step)
     }
 
+    /// The alignment of a component in each element, in bytes, if it is larger than that of a scalar: then vector loads
+    /// and stores are possible.
+    pub(super) fn vector_alignment(&self, tensor: ParamId) -> Option<usize> {
+        self.interleaved_step(tensor)?;
+        let param = &self.kernel.params[tensor.index()];
+        let alignment = param.component_alignment()?;
+        (alignment > param.kind.elem()?.size()).then_some(alignment)
+    }
+
+    /// The address of a component, if it follows from that of the first component of its tensor: the first one's name,
+    /// and the distance in bytes.
+    fn distance_from_first(&self, tensor: ParamId) -> Option<(&str, usize)> {
+        self.interleaved_step(tensor)?;
+        let param = &self.kernel.params[tensor.index()];
+        let distance = param.interleaved_offset as usize * param.kind.elem()?.size();
+        let mut before = self.kernel.params[..tensor.index()].iter().enumerate().rev();
+        let first = before.find_map(|(at, first)| {
+            let of_tensor = first.tensor() == param.tensor() && first.interleaved_offset == 0;
+            (distance > 0 && of_tensor).then_some(at)
+        })?;
+        Some((&self.cx.params[first].value, distance))
+    }
+
     fn stride(&mut self, tensor: ParamId, second: bool) -> Option<String> {
         let [step, plane] = self.cx.params[tensor.index()].strides.clone()?;
         match (self.interleaved_step(tensor), second) {
@@ -387,19 +431,48 @@ impl<'a> TaskPrinter<'a> {
                 ("const u64".to_owned(), stride)
             }
             ParamPart::Value(id) => {
+                let name = &self.cx.params[id.index()].value;
                 let ty = match self.kernel.params[id.index()].kind {
                     ParamKind::Scalar(ty) => format!("const {}", ty.name()),
-                    ParamKind::Tensor { elem, writable, .. }
-                    | ParamKind::Component { elem, writable, .. } => {
+                    ParamKind::Tensor { elem, writable, .. } => {
                         format!("{} const", pointer(elem, writable))
                     }
+                    ParamKind::Component { elem, writable, .. } => {
+                        let ty = pointer(elem, writable);
+                        if let Some(address) = self.component_address(id, name) {
+                            let _ = writeln!(text, "    {ty} const {name} = ({ty}){address};");
+                            return;
+                        }
+                        format!("{ty} const")
+                    }
                 };
-                (ty, &self.cx.params[id.index()].value)
+                (ty, name)
             }
         };
         let narrow =
             if ty == "const i32" && matches!(part, ParamPart::Dim(..)) { "(i32)" } else { "" };
         let _ = writeln!(text, "    {ty} {name} = {narrow}{};", self.argument(name));
+    }
+
+    /// The address of the first scalar of a component with what the launch has proven about it, so that the device
+    /// compiler can combine accesses to adjacent scalars: the alignment, and the distance from the first component of
+    /// the tensor. None if nothing is known.
+    fn component_address(&self, id: ParamId, name: &str) -> Option<String> {
+        let alignment = self.vector_alignment(id);
+        let distance = self.distance_from_first(id);
+        if alignment.is_none() && distance.is_none() {
+            return None;
+        }
+        let address = match distance {
+            Some((first, distance)) => {
+                format!("((unsigned char*){} + {distance})", self.argument(first))
+            }
+            None => self.argument(name),
+        };
+        Some(match alignment {
+            Some(alignment) => format!("__builtin_assume_aligned({address}, {alignment})"),
+            None => address,
+        })
     }
 
     /// Prints grid-stride loops, so that any grid executes all iterations. The counters start at 0 and have 64 bits, so
@@ -705,12 +778,19 @@ impl<'a> TaskPrinter<'a> {
 
     /// A value that is used more than once: stored in a variable unless it is a name or literal.
     pub(super) fn atom(&mut self, id: ExprId, wanted: &str) -> String {
+        if let Some(name) = self.joint_atoms.as_ref().and_then(|atoms| atoms.get(&id)) {
+            return name.clone();
+        }
         let value = self.value(id);
         let constant = matches!(self.kernel.exprs[id].kind, ExprKind::Const(_));
         if constant || value.is_atom() {
             value.at(Level::Unary)
         } else {
-            self.store_in_variable(id, wanted)
+            let name = self.store_in_variable(id, wanted);
+            if let Some(atoms) = &mut self.joint_atoms {
+                atoms.insert(id, name.clone());
+            }
+            name
         }
     }
 

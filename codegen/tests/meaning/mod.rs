@@ -64,6 +64,7 @@ fn compare(mut kernels: Vec<Offloaded>) {
     let mut clean = vec![true; cases.len()];
     let variants = [
         (Forms::CHECKED, Passing::Buffer),
+        (Forms::CHECKED.without_planes(), Passing::Value),
         (Forms::PROVEN, Passing::Value),
         (Forms::NARROW, Passing::Value),
     ];
@@ -92,7 +93,7 @@ fn compare(mut kernels: Vec<Offloaded>) {
             has_layout && (most.has_narrow_indices() || !forms.has_narrow_indices())
         };
         let chosen: Vec<_> = (0..cases.len())
-            .filter(|&i| form == Form::Checked || clean[i] && fits(&cases[i].1))
+            .filter(|&i| fits(&cases[i].1) && (form == Form::Checked || clean[i]))
             .collect();
         let input: Vec<_> = chosen.iter().map(|&i| (cases[i].0, &cases[i].1)).collect();
         let ran = program.run(&input).unwrap();
@@ -201,6 +202,10 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
                     if kernel.name == "gathered" && i == 1 && round >= rounds() - 4 {
                         shape[0] = [5, 0][round / 2 % 2];
                     }
+                    if kernel.name == "listed" && rank == 2 && i == 7 && round % 4 == 3 {
+                        // Without the row that is stored to.
+                        shape[0] = 1;
+                    }
                     case.tensor(id, &shape, bytes);
                     if strided {
                         case.element_strides(id, &strides_of(&shape));
@@ -233,7 +238,7 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
         case.find_interiors();
         case.large = round % 2 == 1 && is_free_of_races(&kernel.name);
         // Several iterations report errors, and run in another order than in the interpreter.
-        case.any_error = kernel.name == "gathered";
+        case.any_error = ["gathered", "listed"].contains(&kernel.name.as_str());
         list.push(case);
     }
     list

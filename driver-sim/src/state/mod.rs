@@ -363,6 +363,10 @@ impl WorldState {
                 let needed = usize::try_from(needed).unwrap_or(usize::MAX);
                 (report(ReportKind::SharedMemory, 0, needed, None, None), Code::ILLEGAL_ADDRESS)
             }
+            Err(ExecutionError::Misaligned { address, alignment }) => {
+                let report = report(ReportKind::Misaligned, address, alignment, None, None);
+                (report, Code::ILLEGAL_ADDRESS)
+            }
             Err(ExecutionError::Unloaded) => {
                 (report(ReportKind::Unloaded, 0, 0, None, None), Code::LAUNCH_FAILED)
             }

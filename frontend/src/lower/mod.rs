@@ -227,8 +227,10 @@ fn tensor_params(name: &str, tensor: ParamType, params: &mut Vec<Param>) {
         params.push(Param::new(name, kind));
         return;
     }
-    let size = elem.interleaved().map_or(0, |element| element.size);
-    params.extend(elem.components().into_iter().map(|component| {
+    let interleaved = elem.interleaved();
+    let size = interleaved.as_ref().map_or(0, |element| element.size);
+    let offsets = interleaved.map(|element| element.offsets).unwrap_or_default();
+    params.extend(elem.components().into_iter().enumerate().map(|(at, component)| {
         let (elem, scalars) = (component.ty, component.scalars);
         let scalars = u32::try_from(scalars).unwrap_or(u32::MAX);
         let path: Vec<_> = component.path.split('.').map(emit::identifier).collect();
@@ -236,6 +238,8 @@ fn tensor_params(name: &str, tensor: ParamType, params: &mut Vec<Param>) {
         // If it is too large, the launch passes it.
         let interleaved_step = u32::try_from(size / elem.size()).unwrap_or(0);
         let kind = ParamKind::Component { elem, rank, writable, scalars };
-        Param { interleaved_step, ..Param::new(name, kind) }
+        let offset = offsets.get(at).map_or(0, |offset| offset / elem.size());
+        let interleaved_offset = u32::try_from(offset).unwrap_or(0);
+        Param { interleaved_step, interleaved_offset, ..Param::new(name, kind) }
     }));
 }

@@ -174,7 +174,7 @@ impl LaunchAnalysis {
             }
         }
         match (forms == needed && !forms.is_proven(), fits) {
-            (true, _) => Forms::CHECKED,
+            (true, _) => self.with_layout(Forms::CHECKED, args),
             (false, true) => self.with_layout(forms.with_narrow_indices(), args),
             (false, false) => self.with_layout(forms, args),
         }
@@ -185,7 +185,12 @@ impl LaunchAnalysis {
         let is_interleaved = |component: &InterleavedComponent| {
             args.get(component.words.clone()) == Some(&[component.step, 1])
         };
-        if self.components.iter().all(is_interleaved) { forms } else { forms.with_planes() }
+        match self.components.iter().all(is_interleaved) {
+            // One image serves all launches of a kernel without components.
+            true if forms.is_checked() && self.components.is_empty() => Forms::CHECKED,
+            true => forms.without_planes(),
+            false => forms.with_planes(),
+        }
     }
 
     /// The forms of the tasks in a launch that is promised to have all indices in range.

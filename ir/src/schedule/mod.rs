@@ -11,6 +11,7 @@
 mod batch_loads;
 mod coarsen;
 mod inspect;
+mod joint_loads;
 mod narrow_indices;
 mod reduce;
 mod speculate;
@@ -64,7 +65,7 @@ fn schedule_width(kernel: &Offloaded, forms: Forms, narrow: &[Width]) -> Offload
         let schedule = TaskSchedule {
             narrow_indices: width != Width::Wide,
             narrow_counters: width == Width::Narrow,
-            interleaved: forms.of(id) == Form::Proven && !forms.has_planes(),
+            interleaved: !forms.has_planes(),
             ..TaskSchedule::of(&out, id, forms)
         };
         let batches = schedule.form == Form::Proven
@@ -124,6 +125,15 @@ impl TaskSchedule {
         if form == Form::Proven {
             // With the code of a second body, iterations that share many loads would need more registers.
             schedule.covered = dims.len() > 1 && !shares_loads;
+        }
+        if form == Form::Checked && !schedule.interior && schedule.coarsening == 1 {
+            schedule.speculative_iterations =
+                schedule.has_free_grid() && speculate::has_speculative_iterations(kernel, task);
+            if schedule.speculative_iterations {
+                schedule.few_registers = speculate::has_conditions(kernel, task.body);
+            } else {
+                schedule.joint_loads = joint_loads::find(kernel, &schedule, task.body);
+            }
         }
         schedule.grid = GridPreference {
             single_wave: !schedule.has_free_grid(),
@@ -201,6 +211,15 @@ impl TaskSchedule {
         }
         for body in &self.speculated {
             lines.push(format!("speculative loop {body:?}"));
+        }
+        if self.speculative_iterations {
+            lines.push("speculative iterations".to_owned());
+        }
+        if self.few_registers {
+            lines.push("few registers".to_owned());
+        }
+        for loads in &self.joint_loads {
+            lines.push(format!("{} loads with one check, from {:?} on", loads.len(), loads[0]));
         }
         if self.grid.single_wave {
             lines.push("grid of one wave".to_owned());

@@ -7,6 +7,9 @@ use crate::{Array, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, Task, vi
 /// The maximum number of statements of a speculated body, which is printed twice.
 const MAX_STATEMENTS: usize = 48;
 
+/// The maximum number of statements of a speculative iteration, which is printed twice.
+const MAX_ITERATION_STATEMENTS: usize = 256;
+
 /// The bodies of the task's loops that can run speculatively.
 pub(super) fn loops(kernel: &Offloaded, task: &Task) -> Vec<BlockId> {
     let mut found = Vec::new();
@@ -53,6 +56,68 @@ pub(super) fn can_speculate_iterations(kernel: &Offloaded, task: &Task) -> bool 
     !stores.is_empty()
         && stores.iter().all(can_store)
         && before.iter().all(|stmt| is_definition(stmt) && is_pure(kernel, stmt))
+}
+
+/// Whether the iterations of a task with loops or conditions can run speculatively: code without side effects, in which
+/// every loop ends, and then stores.
+pub(super) fn has_speculative_iterations(kernel: &Offloaded, task: &Task) -> bool {
+    let stmts = &kernel.blocks[task.body].stmts;
+    let is_store = |stmt: &Stmt| match stmt {
+        Stmt::Store { element, .. } => element.tensor().is_some(),
+        _ => false,
+    };
+    let first = stmts.iter().position(is_store).unwrap_or(stmts.len());
+    let (before, stores) = stmts.split_at(first);
+    let can_store = |stmt: &Stmt| match stmt {
+        Stmt::Store { element, .. } => {
+            element.tensor().is_some() && !kernel.sites[element.site.index()].asserted
+        }
+        _ => false,
+    };
+    !stores.is_empty()
+        && statements(kernel, task.body) <= MAX_ITERATION_STATEMENTS
+        && stores.iter().all(can_store)
+        && before.iter().all(|stmt| can_repeat(kernel, stmt))
+        && before.iter().any(|stmt| loads_tensor(kernel, stmt))
+}
+
+/// Whether a block has conditions, also in the blocks in it.
+pub(super) fn has_conditions(kernel: &Offloaded, block: BlockId) -> bool {
+    kernel.blocks[block].stmts.iter().any(|stmt| {
+        matches!(stmt, Stmt::If { .. }) || stmt.blocks().any(|inner| has_conditions(kernel, inner))
+    })
+}
+
+/// Whether a statement has no effects besides reports, ends, and may load other elements instead.
+fn can_repeat(kernel: &Offloaded, stmt: &Stmt) -> bool {
+    let can_repeat_all =
+        |block: BlockId| kernel.blocks[block].stmts.iter().all(|stmt| can_repeat(kernel, stmt));
+    match stmt {
+        Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
+            ExprKind::Load(element) => !kernel.sites[element.site.index()].asserted,
+            kind => !matches!(kind, ExprKind::Atomic { .. }),
+        },
+        Stmt::Assign { .. } | Stmt::Array { .. } => true,
+        Stmt::Store { element, .. } => matches!(element.array, Array::Local(_)),
+        Stmt::If { cond, .. } => {
+            Nodes::from(kernel).is_side_effect_free(*cond) && stmt.blocks().all(can_repeat_all)
+        }
+        Stmt::For { .. } => stmt.blocks().all(can_repeat_all),
+        _ => false,
+    }
+}
+
+fn loads_tensor(kernel: &Offloaded, stmt: &Stmt) -> bool {
+    let is_load = match stmt {
+        Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
+            ExprKind::Load(element) => element.tensor().is_some(),
+            _ => false,
+        },
+        _ => false,
+    };
+    let loads =
+        |block: BlockId| kernel.blocks[block].stmts.iter().any(|stmt| loads_tensor(kernel, stmt));
+    is_load || stmt.blocks().any(loads)
 }
 
 /// Whether a statement has no side effects, and its loads may be replaced by loads of any other valid element.

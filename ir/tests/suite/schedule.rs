@@ -349,3 +349,110 @@ fn expressions_that_share_operands_are_scheduled() {
         assert_eq!(verify_offloaded(&schedule(&kernel, forms)), Ok(()), "{forms:?}");
     }
 }
+
+fn sample(name: &str) -> Offloaded {
+    let found = quadrants_samples::all().into_iter().find(|kernel| kernel.name == name);
+    simplify(&found.unwrap())
+}
+
+/// A checked iteration with loops or conditions runs without reports first, if it has no effects but stores at its end.
+#[test]
+fn checked_iterations_without_effects_run_speculatively() {
+    let decisions = |kernel: &Offloaded, forms| {
+        let schedule = &schedule(kernel, forms).tasks[0].schedule;
+        (schedule.speculative_iterations, schedule.few_registers, schedule.joint_loads.len())
+    };
+    let listed = sample("listed");
+    assert_eq!(decisions(&listed, Forms::CHECKED), (true, true, 0));
+    assert_eq!(decisions(&listed, Forms::NARROW), (false, false, 0));
+    // Straight iterations run several at a time instead.
+    assert_eq!(decisions(&sample("gathered"), Forms::CHECKED), (false, false, 0));
+
+    // A sum over a list needs no condition, so its loads overlap.
+    let sum = |effect: &dyn Fn(&mut Builder, ParamId, ExprId, ExprId)| {
+        let mut b = Builder::new("sum");
+        let list = b.read_only("list", ScalarType::U32, 1);
+        let x = b.read_only("x", ScalarType::I32, 1);
+        let y = b.tensor("y", ScalarType::I32, 1);
+        let (zero, len, end) = (b.constant(0u64), b.dim(y, 0), b.dim(list, 0));
+        let nothing = b.constant(0i32);
+        b.parallel_loop(&[("i", zero, len)], |b, i| {
+            let sum = b.define("sum", nothing, true);
+            b.walk("k", [zero, end], |b, k| {
+                let j = b.let_load("j", list, &[k]);
+                let j = b.cast(ScalarType::U64, j);
+                let value = b.let_load("value", x, &[j]);
+                let before = b.read(sum);
+                let after = b.binary(BinaryOp::Add, before, value);
+                b.assign(sum, after);
+            });
+            let sum = b.read(sum);
+            effect(b, y, i[0], sum);
+        });
+        simplify(&b.finish())
+    };
+    let stored = sum(&|b, y, i, sum| b.push_store(y, &[i], sum));
+    assert_eq!(decisions(&stored, Forms::CHECKED), (true, false, 0));
+    let added = sum(&|b, y, i, sum| {
+        let value = b.atomic(AtomicOp::Add, y, &[i], sum);
+        b.push(Stmt::Eval { value });
+    });
+    assert_eq!(decisions(&added, Forms::CHECKED), (false, false, 0));
+    let asserted = sum(&|b, y, i, sum| {
+        let zero = b.constant(0i32);
+        let positive = b.binary(BinaryOp::Lt, zero, sum);
+        b.push_assert(positive, "positive");
+        b.push_store(y, &[i], sum);
+    });
+    assert_eq!(decisions(&asserted, Forms::CHECKED), (false, false, 0));
+}
+
+/// Checked loads that follow each other share a branch: three, or two of one element's row, and only if no index
+/// depends on another load of the group.
+#[test]
+fn loads_share_a_check() {
+    let groups = |loads: &dyn Fn(&mut Builder, ParamId, ExprId) -> ExprId| {
+        let mut b = Builder::new("kernel");
+        let at = b.read_only("at", ScalarType::U64, 1);
+        let x = b.read_only("x", ScalarType::U64, 2);
+        let y = b.tensor("y", ScalarType::U64, 1);
+        let (zero, len) = (b.constant(0u64), b.dim(y, 0));
+        b.parallel_loop(&[("i", zero, len)], |b, i| {
+            let j = b.let_load("j", at, i);
+            let value = loads(b, x, j);
+            let value = b.atomic(AtomicOp::Max, y, &[value], i[0]);
+            b.push(Stmt::Eval { value });
+        });
+        let scheduled = schedule(&simplify(&b.finish()), Forms::CHECKED);
+        let schedule = &scheduled.tasks[0].schedule;
+        assert!(!schedule.speculative_iterations && verify_offloaded(&scheduled).is_ok());
+        schedule.joint_loads.iter().map(Vec::len).collect::<Vec<_>>()
+    };
+    let row = |b: &mut Builder, x: ParamId, j: ExprId, count: u64| {
+        let loads: Vec<_> = (0..count)
+            .map(|k| {
+                let k = b.constant(k);
+                b.let_load("value", x, &[j, k])
+            })
+            .collect();
+        let first = loads[0];
+        loads[1..].iter().fold(first, |sum, value| b.binary(BinaryOp::Add, sum, *value))
+    };
+    assert_eq!(groups(&|b, x, j| row(b, x, j, 1)), [0; 0]);
+    assert_eq!(groups(&|b, x, j| row(b, x, j, 2)), [2]);
+    assert_eq!(groups(&|b, x, j| row(b, x, j, 5)), [5]);
+    assert_eq!(groups(&|b, x, j| row(b, x, j, 18)), [16, 2]);
+    let chain = groups(&|b, x, j| {
+        let first = b.let_load("first", x, &[j, j]);
+        let second = b.let_load("second", x, &[first, j]);
+        b.let_load("third", x, &[second, first])
+    });
+    assert_eq!(chain, [0; 0]);
+    let diagonal = groups(&|b, x, j| {
+        let one = b.constant(1u64);
+        let next = b.binary(BinaryOp::Add, j, one);
+        let values = [[j, next], [next, j]].map(|index| b.let_load("value", x, &index));
+        b.binary(BinaryOp::Add, values[0], values[1])
+    });
+    assert_eq!(diagonal, [0; 0], "two loads without a common check");
+}

@@ -285,16 +285,16 @@ impl<'a> ArgList<'a> {
         })
     }
 
-    /// Appends an argument of another list. A tensor that is not contiguous gets its strides, which it does not have
+    /// Appends an argument of another list. A tensor that needs them gets its strides, which it does not have
     /// where it was given: so that no kernel accepts it that does not expect them.
     pub(crate) fn push(&mut self, arg: ArgKind<'a>) {
         self.push_as_contiguous(arg);
         let ArgKind::Tensor(code, tensor) = arg else { return };
-        let view = tensor.device_tensor().and_then(|of| of.strided.as_deref());
-        if let (Some(view), Some(last)) = (view, self.codes.last_mut()) {
+        let Some(of) = tensor.device_tensor().filter(|of| of.needs_strides()) else { return };
+        if let Some(last) = self.codes.last_mut() {
             *last = code.with_strides(true);
-            for stride in &view.strides {
-                self.words.push(*stride as u64);
+            for stride in of.strides(tensor.shape) {
+                self.words.push(stride as u64);
             }
         }
     }

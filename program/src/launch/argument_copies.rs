@@ -41,7 +41,7 @@ impl<'a> Original<'a> {
     fn of(tensor: &TensorArg<'a>, program: &ProgramShared) -> Option<Self> {
         match tensor.memory {
             TensorMemory::Host(array) => Some(Self::Host(array)),
-            TensorMemory::Device(of) if of.is_strided() && copies_strided(program) => {
+            TensorMemory::Device(of) if of.needs_strides() && copies_strided(program) => {
                 Some(Self::Device(of))
             }
             TensorMemory::Device(_) => None,

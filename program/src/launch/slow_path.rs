@@ -108,7 +108,7 @@ fn launch_indirect(
         device_tensor.check_argument_of(program, Some(def.name()))?;
     }
     let mut device_tensors = args.tensors.iter().filter_map(TensorArg::device_tensor);
-    let has_strided = device_tensors.any(DeviceTensor::is_strided);
+    let has_strided = device_tensors.any(DeviceTensor::needs_strides);
     let mut has_copies = false;
     let mut of_variant;
     let (def, args) = match (has_strided, copies_strided(&program.shared)) {

@@ -351,7 +351,7 @@ impl KernelContext {
         });
         let loops: SmallVec<[_; 4]> = free.collect();
         let is_coarsened = |(at, _): &(usize, u32)| {
-            scheduled.tasks[*at].schedule.can_limit_coarsening() && forms != Forms::CHECKED
+            scheduled.tasks[*at].schedule.can_limit_coarsening() && !forms.is_checked()
         };
         Err(Freedom { coarsening: loops.iter().any(is_coarsened), loops })
     }
@@ -376,7 +376,10 @@ impl KernelContext {
         };
         // Native bodies have one width of indices, and take all strides from the launch.
         if plan.is_native() {
-            forms = forms.without_planes().with_narrow_indices();
+            forms = match forms.is_checked() {
+                true => Forms::CHECKED,
+                false => forms.without_planes().with_narrow_indices(),
+            };
         }
         let forms = self.images.choose(forms, &kernel.name, || self.load(loader, forms))?;
         Ok((forms, sizes))

@@ -8,7 +8,8 @@ use std::{
     },
 };
 
-use quadrants_rhi::DevicePtr;
+use quadrants_ir::element_alignment;
+use quadrants_rhi::{DevicePtr, ImageKind};
 use quadrants_runtime::{self as rt, Buffer, StridedRange};
 use smallvec::SmallVec;
 
@@ -17,7 +18,7 @@ use crate::{
     Error, Result, ViewProblem,
     value::{
         layout::{ComponentLayout, CopyRange, StorageLayout},
-        strided::{Runs, Strided, one_run},
+        strided::{Axes, Runs, Strided, one_run, row_major_axes},
     },
 };
 
@@ -45,12 +46,13 @@ pub(crate) struct DeviceTensor {
 ///   anywhere (`tensor/slice.rs` says why);
 /// - in the lowest bit, whether the first fill of its memory, or a write by the host, may be incomplete. Set when the
 ///   tensor is made and by writes, which need it mutably borrowed;
-/// - in the next bit, whether it is not contiguous, so that a launch needs another variant of the kernel, or a copy.
+/// - in the next bit, whether it is not contiguous, or not aligned as kernels expect, so that a launch needs another
+///   variant of the kernel, which takes its strides, or a copy.
 #[derive(Debug, Default)]
 pub(crate) struct Usability(AtomicUsize);
 
 const FILL_PENDING: usize = 1;
-const STRIDED: usize = 2;
+const NEEDS_STRIDES: usize = 2;
 
 /// A host array without its element type.
 pub(crate) trait HostElements: fmt::Debug {
@@ -73,9 +75,9 @@ pub(crate) trait HostElements: fmt::Debug {
 
 impl Usability {
     /// That of a tensor in this memory, which can be used anywhere.
-    fn of(buffer: &Buffer, strided: bool) -> Self {
+    fn of(buffer: &Buffer, needs_strides: bool) -> Self {
         let fill = if buffer.is_fill_pending() { FILL_PENDING } else { 0 };
-        Self(AtomicUsize::new(fill | if strided { STRIDED } else { 0 }))
+        Self(AtomicUsize::new(fill | if needs_strides { NEEDS_STRIDES } else { 0 }))
     }
 
     pub(crate) fn require_this_address(&mut self) {
@@ -85,7 +87,7 @@ impl Usability {
 
     #[inline]
     fn required_address(&self) -> usize {
-        self.0.load(Relaxed) & !(FILL_PENDING | STRIDED)
+        self.0.load(Relaxed) & !(FILL_PENDING | NEEDS_STRIDES)
     }
 
     #[inline]
@@ -100,8 +102,8 @@ impl Usability {
         word == 0 || word == ptr::from_ref(self).addr()
     }
 
-    fn is_strided(&self) -> bool {
-        self.0.load(Relaxed) & STRIDED != 0
+    fn needs_strides(&self) -> bool {
+        self.0.load(Relaxed) & NEEDS_STRIDES != 0
     }
 
     fn is_fill_pending(&self) -> bool {
@@ -130,8 +132,8 @@ impl DeviceTensor {
         storage: impl Into<Arc<StorageLayout>>,
         program: &Arc<ProgramInner>,
     ) -> Self {
-        let (program, storage, usability) =
-            (program.clone(), storage.into(), Usability::of(&buffer, false));
+        let (program, storage) = (program.clone(), storage.into());
+        let usability = Usability::of(&buffer, !is_aligned(&program, &buffer, &storage, 0));
         let (buffer, strided) = (Arc::new(buffer), None);
         Self { buffer, program, storage, first: 0, offset: 0, strided, usability }
     }
@@ -146,19 +148,33 @@ impl DeviceTensor {
     pub(crate) fn part(&self, first: usize, strided: Option<Strided>) -> Self {
         let Self { buffer, program, storage, .. } = self;
         let first = self.first + first;
+        let needs_strides = strided.is_some() || !is_aligned(program, buffer, storage, first);
         Self {
             buffer: buffer.clone(),
             program: program.clone(),
             storage: storage.clone(),
             first,
             offset: storage.components.first().map_or(0, |component| component.at(first)),
-            usability: Usability::of(buffer, strided.is_some()),
+            usability: Usability::of(buffer, needs_strides),
             strided: strided.map(Box::new),
         }
     }
 
     pub(crate) fn is_strided(&self) -> bool {
-        self.usability.is_strided()
+        self.strided.is_some()
+    }
+
+    /// Whether a launch needs the variant of a kernel that takes the strides of the tensor, or a copy.
+    pub(crate) fn needs_strides(&self) -> bool {
+        self.usability.needs_strides()
+    }
+
+    /// The distances between its neighbours along each axis, for that variant; `shape` is its shape.
+    pub(crate) fn strides(&self, shape: &[usize]) -> Axes {
+        match &self.strided {
+            Some(view) => view.strides.clone(),
+            None => row_major_axes(shape),
+        }
     }
 
     /// # Errors
@@ -240,4 +256,18 @@ impl DeviceTensor {
     pub(crate) fn address_of(&self, component: &ComponentLayout) -> DevicePtr {
         self.buffer.address().offset(component.at(self.first))
     }
+}
+
+/// Whether the element `first` of a buffer has the address that kernels expect. Memory of other code need not. The
+/// bodies of kernels on the CPU expect no more than aligned scalars.
+fn is_aligned(
+    program: &ProgramInner,
+    buffer: &Buffer,
+    storage: &StorageLayout,
+    first: usize,
+) -> bool {
+    let Some(element) = storage.interleaved_size() else { return true };
+    let address = buffer.address().raw() as usize + first * element;
+    address.is_multiple_of(element_alignment(element))
+        || program.shared.loader.image_kind() == ImageKind::Native
 }

@@ -112,6 +112,11 @@ impl StorageLayout {
         Some(Self { components, bytes, element, count })
     }
 
+    /// The size of an element in bytes, if elements of several components follow each other.
+    pub(crate) fn interleaved_size(&self) -> Option<usize> {
+        self.element
+    }
+
     /// The layout of a copy of `count` of these elements.
     pub(crate) fn resized(&self, count: usize) -> Self {
         let mut other = self.clone();

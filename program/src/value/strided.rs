@@ -82,8 +82,14 @@ pub(crate) fn one_run(first: usize, count: usize) -> Runs {
 /// The strides of a shape whose elements are in row-major order without gaps. Where the shape has an extent of 0, they
 /// may have wrapped.
 pub(crate) fn row_major<const N: usize>(shape: &[usize; N]) -> [usize; N] {
-    let mut strides = [1_usize; N];
-    for axis in (1..N).rev() {
+    let strides = row_major_axes(shape);
+    std::array::from_fn(|axis| strides[axis])
+}
+
+/// As [`row_major`], for a shape of any rank.
+pub(crate) fn row_major_axes(shape: &[usize]) -> Axes {
+    let mut strides = Axes::from_elem(1, shape.len());
+    for axis in (1..shape.len()).rev() {
         strides[axis - 1] = strides[axis].wrapping_mul(shape[axis]);
     }
     strides

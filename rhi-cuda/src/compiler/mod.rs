@@ -1,6 +1,7 @@
 //! The kernel compiler of this backend: CUDA C++ with NVRTC, which is loaded at run time. A simulated device takes the
 //! IR instead.
 
+mod cubin;
 mod dialect;
 mod nvrtc;
 #[cfg(test)]
@@ -11,7 +12,8 @@ mod tests;
 use std::{path::PathBuf, sync::Arc};
 
 use quadrants_codegen::{
-    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, SourceText, print_kernel,
+    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, SourceText, WITHOUT_FAILURES,
+    print_kernel,
 };
 use quadrants_ir::{Offloaded, Options, verify_offloaded};
 use quadrants_rhi::DeviceInfo;
@@ -86,8 +88,11 @@ unsafe impl Compiler for CudaCompiler {
         let nvrtc = Nvrtc::get()?;
         let target = nvrtc.target(request.arch)?;
         let text = text(kernel, request).text;
-        let (image, log) =
-            nvrtc.compile(&kernel.name, &text, &target, &options(&kernel.options))?;
+        let mut options = options(&kernel.options);
+        if let Some(limit) = register_limit(nvrtc, kernel, &text, &target, &options) {
+            options.push(format!("--maxrregcount={limit}"));
+        }
+        let (image, log) = nvrtc.compile(&kernel.name, &text, &target, &options)?;
         tracing::debug!(
             kernel = kernel.name,
             arch = %target.option(),
@@ -107,13 +112,39 @@ fn text(kernel: &Offloaded, request: &CompileRequest<'_>) -> SourceText {
     SourceText::new(print_kernel(kernel, &Cuda, request.forms, request.passing), "cu")
 }
 
+/// The number of registers that a kernel which is to have [few](quadrants_ir::schedule::TaskSchedule::few_registers)
+/// needs without the functions that execute failed iterations. These need more, which would leave fewer threads on a
+/// multiprocessor; with the limit, they keep values in memory instead. None for other kernels, and where the compiler's
+/// output is not machine code.
+///
+/// Measured on an H200: forces between atoms, by lists of neighbours, take 0.15 ms with 32 registers and 0.20 with 44.
+/// A product with a sparse matrix, whose loads overlap, takes 0.29 ms with 32 registers and 0.26 with 60.
+fn register_limit(
+    nvrtc: &Nvrtc,
+    kernel: &Offloaded,
+    text: &str,
+    target: &ImageFormat,
+    options: &[String],
+) -> Option<u32> {
+    /// The calling convention takes this many.
+    const FEWEST: u32 = 32;
+    let is_limited = kernel.tasks.iter().any(|task| task.schedule.few_registers);
+    if !is_limited || !matches!(target, ImageFormat::Machine(_)) {
+        return None;
+    }
+    let mut without_failures = options.to_vec();
+    without_failures.push(format!("--define-macro={WITHOUT_FAILURES}"));
+    let (image, _) = nvrtc.compile(&kernel.name, text, target, &without_failures).ok()?;
+    Some(cubin::max_registers(&image)?.next_multiple_of(8).max(FEWEST))
+}
+
 /// Warnings are off, because no user wrote the text.
-fn options(options: &Options) -> Vec<&'static str> {
+fn options(options: &Options) -> Vec<String> {
     let mut list = vec!["--std=c++17", "--disable-warnings"];
     if options.strict {
         list.push("--fmad=false");
     } else if options.fast_math {
         list.push("--use_fast_math");
     }
-    list
+    list.into_iter().map(str::to_owned).collect()
 }

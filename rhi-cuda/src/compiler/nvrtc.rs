@@ -142,10 +142,10 @@ impl Nvrtc {
         kernel: &str,
         text: &str,
         target: &ImageFormat,
-        options: &[&str],
+        options: &[String],
     ) -> Result<(Vec<u8>, String)> {
         let arch = format!("--gpu-architecture={}", target.option());
-        let options = options.iter().copied().chain([arch.as_str()]);
+        let options = options.iter().map(String::as_str).chain([arch.as_str()]);
         self.compile_text(kernel, text, options, |program| program.image(target))
     }
 }

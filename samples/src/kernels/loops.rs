@@ -14,6 +14,7 @@ pub(super) fn all() -> Vec<Offloaded> {
         bytes(),
         covered(),
         gathered(),
+        listed(),
         borders(),
         tabled(),
     ]
@@ -241,6 +242,92 @@ fn gathered() -> Offloaded {
         let own = b.let_load("own", sums, at);
         let sum = b.binary(BinaryOp::Add, value, own);
         b.push_store(sums, at, sum);
+    });
+    b.finish()
+}
+
+/// Iterations with lists of indices, many of them out of range: a loop over a list with a condition, loads and another
+/// loop under conditions, a division that may be by zero, several loads of one element, and stores with constant
+/// indices.
+fn listed() -> Offloaded {
+    let mut b = Builder::new("listed");
+    let starts = b.read_only("starts", ScalarType::U32, 1);
+    let list = b.read_only("list", ScalarType::U32, 1);
+    let points = b.component("points[]", ScalarType::F32, 1, 4);
+    let weights = b.read_only("weights", ScalarType::I32, 1);
+    let table = b.read_only("table", ScalarType::I32, 2);
+    let y = b.tensor("y", ScalarType::I32, 1);
+    let moved = b.component("moved[]", ScalarType::F32, 1, 2);
+    let z = b.tensor("z", ScalarType::I32, 2);
+    let (zero, len) = (b.constant(0u64), b.dim(y, 0));
+    b.parallel_loop(&[("i", zero, len)], |b, i| {
+        let components = [0u64, 1, 2, 3].map(|v| b.constant(v));
+        let [few, more] = [7u64, 72].map(|v| b.constant(v));
+        let i = i[0];
+        let start = b.let_load("start", starts, &[i]);
+        let start = b.cast(ScalarType::U64, start);
+        let begin = b.binary(BinaryOp::And, start, more);
+        let next = b.binary(BinaryOp::Add, i, components[1]);
+        let count = b.let_load("count", starts, &[next]);
+        let count = b.cast(ScalarType::U64, count);
+        let count = b.binary(BinaryOp::And, count, few);
+        let end = b.binary(BinaryOp::Add, begin, count);
+        let own = components.map(|at| b.let_load("own", points, &[i, at]));
+        let nothing = b.constant(0i32);
+        let still = b.constant(0f32);
+        let sum = b.define("sum", nothing, true);
+        let moves = [0, 1].map(|_| b.define("move", still, true));
+        b.walk("k", [begin, end], |b, k| {
+            let j = b.let_load("j", list, &[k]);
+            let j = b.cast(ScalarType::U64, j);
+            let mask = b.constant(127u64);
+            let j = b.binary(BinaryOp::And, j, mask);
+            let other = [components[0], components[3]].map(|at| b.let_load("p", points, &[j, at]));
+            let weight = b.let_load("weight", weights, &[j]);
+            let near = b.binary(BinaryOp::Lt, own[0], other[0]);
+            b.branch(
+                near,
+                |b| {
+                    let before = b.read(sum);
+                    let after = b.binary(BinaryOp::Add, before, weight);
+                    b.assign(sum, after);
+                },
+                |b| b.assign(moves[1], other[1]),
+            );
+        });
+        let divisor = b.constant(3i32);
+        let total = b.read(sum);
+        let divisor = b.binary(BinaryOp::And, total, divisor);
+        let part = b.let_div_rem("part", DivRemOp::Div, total, divisor);
+        let odd = b.constant(1i32);
+        let bits = b.binary(BinaryOp::And, part, odd);
+        let odd = b.binary(BinaryOp::Eq, bits, odd);
+        b.branch(
+            odd,
+            |b| {
+                let far = b.let_load("far", weights, &[start]);
+                b.assign(sum, far);
+                let [four, ten] = [4u64, 10].map(|v| b.constant(v));
+                b.walk("row", [components[0], four], |b, row| {
+                    let low = b.binary(BinaryOp::And, i, ten);
+                    let value = b.let_load("value", table, &[row, low]);
+                    let before = b.read(sum);
+                    let after = b.binary(BinaryOp::Add, before, value);
+                    b.assign(sum, after);
+                });
+            },
+            |b| {
+                let value = b.let_load("value", weights, &[i]);
+                b.assign(sum, value);
+            },
+        );
+        let total = b.read(sum);
+        b.push_store(y, &[i], total);
+        for (at, value) in moves.into_iter().enumerate() {
+            let value = b.read(value);
+            b.push_store(moved, &[i, components[at]], value);
+        }
+        b.push_store(z, &[components[1], i], part);
     });
     b.finish()
 }

@@ -51,6 +51,69 @@ fn foreign(scene: &Scene, value: f32, drops: &Arc<AtomicUsize>) -> Result<Tensor
     }
 }
 
+type Point = (Vector<f32, 2>, f32, i32);
+
+#[qd::kernel]
+fn moved(points: &Tensor<Point, 1>, out: &mut Tensor<Point, 1>) {
+    for i in 0..out.len() {
+        let (place, mass, number) = points[i];
+        out[i] = (place * 2.0, mass + 1.0, number + 1);
+    }
+}
+
+#[qd::kernel]
+fn gathered(points: &Tensor<Point, 1>, order: &Tensor<u32, 1>, out: &mut Tensor<Point, 1>) {
+    for i in 0..out.len() {
+        let mut sum = (Vector([0.0, 0.0]), 0.0, 0);
+        for k in 0..order.len() {
+            let (place, mass, number) = points[order[k] as usize];
+            if k == i {
+                sum = (place, mass, number);
+            }
+        }
+        out[i] = sum;
+    }
+}
+
+/// Kernels access elements with vector loads and stores where the address of a tensor allows it. Memory of other code
+/// may begin at any scalar.
+#[on_all_backends]
+fn elements_of_other_code_need_only_the_alignment_of_their_scalars(
+    backend: TestBackend,
+) -> Result<()> {
+    let Some(scene) = Scene::new(backend)? else { return Ok(()) };
+    let (prog, drops) = (&scene.program, Arc::default());
+    let size = size_of::<f32>() * 4;
+    let point = |i: usize| (Vector([i as f32, 0.5]), i as f32, i as i32);
+    let order: Vec<u32> = (0..N as u32).rev().collect();
+    let order = prog.tensor_from(&order, [N])?;
+    let points = prog.tensor_from(&(0..N).map(point).collect::<Vec<_>>(), [N])?;
+    for shift in [0, 4, 8, 12] {
+        let owner = Owner::new(&scene.library, size * (N + 1), &drops);
+        let memory = owner.memory.offset(shift);
+        // SAFETY: the memory has the elements, which a launch writes first, and is only used through the tensor.
+        let mut x = unsafe { prog.tensor_from_raw::<Point, 1>(memory, [N], owner)? };
+        let mut y = prog.zeros::<Point, 1>([N])?;
+        moved(&points, &mut x).launch()?;
+        let expected = |i: usize| (Vector([2.0 * i as f32, 1.0]), i as f32 + 1.0, i as i32 + 1);
+        let all: Vec<_> = (0..N).map(expected).collect();
+        assert_eq!(x.to_vec()?, all, "written, shifted by {shift}");
+        gathered(&x, &order, &mut y).launch()?;
+        let reversed: Vec<_> = all.iter().rev().copied().collect();
+        assert_eq!(y.to_vec()?, reversed, "gathered, shifted by {shift}");
+        // Parts of it, in a graph.
+        let mut graph =
+            prog.capture(|| moved(&*x.slice(3..N)?, &mut *y.slice_mut(3..N)?).launch())?;
+        graph.launch()?;
+        let again = |i: usize| {
+            let (place, mass, number) = expected(i);
+            (place * 2.0, mass + 1.0, number + 1)
+        };
+        assert_eq!(y.to_vec()?[3..], (3..N).map(again).collect::<Vec<_>>(), "part, by {shift}");
+    }
+    Ok(())
+}
+
 #[on_all_backends]
 fn foreign_memory_is_a_tensor_without_a_copy(backend: TestBackend) -> Result<()> {
     let Some(scene) = Scene::new(backend)? else { return Ok(()) };

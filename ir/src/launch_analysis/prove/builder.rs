@@ -31,6 +31,9 @@ pub(super) struct ProofBuilder<'k> {
     pub(super) op_of_register: HashMap<Register, IntervalOp>,
     /// The registers that may hold any value of an integer type of at least 32 bits.
     unconstrained: HashSet<Register>,
+    /// Those, and the registers of such values of which only a lower bound is known. No launch proves that one is a
+    /// valid index, unless a tensor has more elements than the type has values.
+    unbounded: HashSet<Register>,
     /// The entries of `registers` that the current region added or replaced, with their previous registers.
     replaced: Vec<(IntervalOp, Option<Register>)>,
     /// The register of each expression, so that shared expressions are visited once. Cleared when a local changes.
@@ -72,6 +75,7 @@ impl<'k> ProofBuilder<'k> {
             registers: HashMap::new(),
             op_of_register: HashMap::new(),
             unconstrained: HashSet::new(),
+            unbounded: HashSet::new(),
             replaced: Vec::new(),
             values: HashMap::new(),
             required: Vec::new(),
@@ -234,6 +238,7 @@ impl<'k> ProofBuilder<'k> {
     }
 
     fn add_to(&mut self, register: Register, value: Register) {
+        self.keep_unbounded(value, register);
         if self.unconstrained.contains(&value) {
             self.unconstrained.insert(register);
         }
@@ -370,7 +375,7 @@ impl<'k> ProofBuilder<'k> {
                 let (site, axis) = (element.site, axis as u8);
                 self.proof.instructions.push(Instruction::Require { index, below, site, axis });
                 self.proof.has_requirements = true;
-                self.proof.is_unprovable |= self.unconstrained.contains(&index);
+                self.proof.is_unprovable |= self.unbounded.contains(&index);
             }
         }
     }
@@ -410,8 +415,20 @@ impl<'k> ProofBuilder<'k> {
         self.proof.start[register as usize] = Interval::of(ty);
         if ty.is_int() && ty.size() >= 4 {
             self.unconstrained.insert(register);
+            self.unbounded.insert(register);
         }
         register
+    }
+
+    pub(super) fn is_unbounded(&self, register: Register) -> bool {
+        self.unbounded.contains(&register)
+    }
+
+    /// Records that `to` is `from` with another lower bound, or without one value.
+    pub(super) fn keep_unbounded(&mut self, from: Register, to: Register) {
+        if self.unbounded.contains(&from) {
+            self.unbounded.insert(to);
+        }
     }
 
     pub(super) fn compute(&mut self, op: IntervalOp) -> Register {
@@ -424,10 +441,14 @@ impl<'k> ProofBuilder<'k> {
         {
             self.unconstrained.insert(register);
         }
-        if let IntervalOp::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, _, a, b) = op
-            && (self.unconstrained.contains(&a) || self.unconstrained.contains(&b))
-        {
-            self.unconstrained.insert(register);
+        if let IntervalOp::Cast(_, a) = op {
+            self.keep_unbounded(a, register);
+        }
+        if let IntervalOp::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, _, a, b) = op {
+            if self.unconstrained.contains(&a) || self.unconstrained.contains(&b) {
+                self.unconstrained.insert(register);
+                self.unbounded.insert(register);
+            }
         }
         self.enter(op, register);
         self.op_of_register.insert(register, op);

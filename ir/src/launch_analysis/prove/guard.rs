@@ -134,6 +134,13 @@ impl ProofBuilder<'_> {
     ) -> Register {
         let register = self.new_register();
         self.push(Instruction::Narrow { register, from, ty, op, by, skip_to: PENDING });
+        let is_bounded = match op {
+            Some(op) => !matches!(op, BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Ne),
+            None => !self.is_unbounded(by),
+        };
+        if !is_bounded {
+            self.keep_unbounded(from, register);
+        }
         register
     }
 }
