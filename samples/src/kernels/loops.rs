@@ -262,11 +262,15 @@ fn listed() -> Offloaded {
     let (zero, len) = (b.constant(0u64), b.dim(y, 0));
     b.parallel_loop(&[("i", zero, len)], |b, i| {
         let components = [0u64, 1, 2, 3].map(|v| b.constant(v));
-        let [few, more] = [7u64, 72].map(|v| b.constant(v));
+        let [few, more, third, half] = [7u64, 8, 16, 32].map(|v| b.constant(v));
         let i = i[0];
+        // Of half of the iterations, indices of the list are out of range, and of others, some indices in it.
+        let [third, half] = [third, half].map(|bit| b.binary(BinaryOp::And, i, bit));
         let start = b.let_load("start", starts, &[i]);
         let start = b.cast(ScalarType::U64, start);
         let begin = b.binary(BinaryOp::And, start, more);
+        let begin = b.binary(BinaryOp::Add, begin, half);
+        let begin = b.binary(BinaryOp::Add, begin, half);
         let next = b.binary(BinaryOp::Add, i, components[1]);
         let count = b.let_load("count", starts, &[next]);
         let count = b.cast(ScalarType::U64, count);
@@ -280,8 +284,9 @@ fn listed() -> Offloaded {
         b.walk("k", [begin, end], |b, k| {
             let j = b.let_load("j", list, &[k]);
             let j = b.cast(ScalarType::U64, j);
-            let mask = b.constant(127u64);
+            let mask = b.constant(63u64);
             let j = b.binary(BinaryOp::And, j, mask);
+            let j = b.binary(BinaryOp::Add, j, third);
             let other = [components[0], components[3]].map(|at| b.let_load("p", points, &[j, at]));
             let weight = b.let_load("weight", weights, &[j]);
             let near = b.binary(BinaryOp::Lt, own[0], other[0]);
