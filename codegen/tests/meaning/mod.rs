@@ -23,7 +23,7 @@ use crate::print_scheduled;
 const ELEMENTS: usize = 64;
 /// The number of argument sets per kernel.
 fn rounds() -> usize {
-    if samples::full_size() { 12 } else { 6 }
+    if samples::full_size() { 8 } else { 6 }
 }
 
 /// The sanitizer and the optimizer take most of the test's time.

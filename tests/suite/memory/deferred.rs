@@ -18,7 +18,7 @@ const SCHEDULES: [Schedule; 4] =
 
 /// The seeds of the random tests: `few` in a quick run.
 fn seeds(few: u64) -> std::ops::Range<u64> {
-    0..if full_size() { 50 * few } else { few }
+    0..if full_size() { 25 * few } else { few }
 }
 
 fn set_seed(world: Option<&WorldLease>, seed: u64) {

@@ -13,7 +13,7 @@ use rstest::rstest;
 use super::{Referee, Trial, all, seeds};
 
 /// How many kernels of CUDA text a run of CI compiles.
-const KERNELS: u64 = 2000;
+const KERNELS: u64 = 1200;
 
 /// How many kernels a quick run compiles: the same share of each case.
 const QUICK_SHARE: u64 = 30;
