@@ -1,10 +1,12 @@
 """Measures kernels of the benchmark suite in Quadrants, the Python package, and in this library, on one GPU.
 
-    python3 compare_quadrants.py CORPUS [--arch cuda|cpu] [--small]
+    python3 compare_quadrants.py CORPUS [--arch cuda|cpu] [--fast-math] [--small]
 
 CORPUS is the program `corpus` of this folder's package. Each kernel is written as the suite's, with the suite's sizes,
 its data is random of the same kind, and the time is that of a launch (or of all launches of a case) among many without
-waits between them. Prints a table with the medians in milliseconds. `--small` only runs the kernels of Quadrants.
+waits between them. Prints a table with the medians in milliseconds. By default, Quadrants approximates divisions and
+functions such as sines, which this library does only on request; here it does so with `--fast-math`. It checks no
+index. `--small` only runs the kernels of Quadrants.
 """
 
 import argparse
@@ -19,9 +21,10 @@ import quadrants as qd
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("corpus")
 parser.add_argument("--arch", choices=["cuda", "cpu"], default="cuda")
+parser.add_argument("--fast-math", action="store_true")
 parser.add_argument("--small", action="store_true")
 options = parser.parse_args()
-qd.init(arch=getattr(qd, options.arch), default_fp=qd.f32, default_ip=qd.i32)
+qd.init(arch=getattr(qd, options.arch), default_fp=qd.f32, default_ip=qd.i32, fast_math=options.fast_math)
 
 F1, F2 = (qd.types.ndarray(dtype=qd.f32, ndim=n) for n in (1, 2))
 U1, U2 = (qd.types.ndarray(dtype=qd.u32, ndim=n) for n in (1, 2))
