@@ -66,9 +66,10 @@ impl Export {
         Self { targets: targets.into_iter().collect(), images: BundleWriter::default() }
     }
 
-    /// Adds the kernels of a program, compiled for all architectures, with all tasks in the proven form and 32-bit
-    /// indices, and with all tasks in the checked form. Other launches use the latter where there is no compiler.
-    /// Images that the program's kernel cache has from the same compiler are not compiled again.
+    /// Adds the kernels of a program, compiled for all architectures: with all tasks in the proven form and 32-bit
+    /// indices; with all tasks in the checked form; and with that for arrays of structs, if the kernel has tensors of
+    /// structs. Other launches use the second where there is no compiler. Images that the program's kernel cache has from
+    /// the same compiler are not compiled again.
     ///
     /// # Errors
     /// [`Error::Compile`], also where there is no compiler for an architecture; [`Error::NotKept`] for a compiler whose
@@ -77,7 +78,10 @@ impl Export {
         let shared = program.shared();
         for kernel in shared.launcher.kernels() {
             for target in &self.targets {
-                for forms in [Forms::NARROW, Forms::CHECKED] {
+                let interleaved = Forms::CHECKED.without_planes();
+                let has_components = kernel.params.iter().any(|param| param.interleaved_step > 0);
+                let all = [Forms::NARROW, Forms::CHECKED, interleaved];
+                for &forms in &all[..2 + usize::from(has_components)] {
                     let kernel = schedule(&kernel, forms);
                     for passing in passings(shared.loader.argument_limit, &kernel) {
                         let request = CompileRequest::new(&target.arch, forms, passing);

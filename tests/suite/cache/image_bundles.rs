@@ -8,8 +8,8 @@ use std::{
 };
 
 use quadrants::{
-    self as qd, Arch, Error, ExportedKernels, Opened, Program, ProgramBuilder, Target,
-    ir::Offloaded,
+    self as qd, Arch, Error, ExportedKernels, Layout, Opened, Program, ProgramBuilder, Target,
+    Tensor, Vector, ir::Offloaded,
 };
 use quadrants_codegen::{self as codegen, CompileRequest, Compiled, Compiler, SourceText};
 use quadrants_runtime::ImageBundle;
@@ -126,6 +126,43 @@ fn exported(backend: TestBackend, arch: Option<&str>) -> qd::Result<ExportedKern
     let bytes = std::fs::read(&file).expect("the file");
     assert_eq!(written.bytes, bytes.len() as u64);
     ExportedKernels::from_bytes(bytes)
+}
+
+#[qd::kernel]
+fn gather(points: &Tensor<Vector<f32, 2>, 1>, order: &Tensor<u32, 1>, x: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        let point = points[order[i] as usize];
+        x[i] = point[0] + point[1];
+    }
+}
+
+/// A kernel with tensors of structs is also exported with checks for arrays of structs; structs of arrays use the image
+/// with checks in all loops for every layout.
+#[on_gpu_backends]
+fn a_kernel_with_checks_is_exported_for_arrays_of_structs(backend: TestBackend) -> qd::Result<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kernels.qdk");
+    let launch = |program: &Program| -> qd::Result<()> {
+        let (order, mut x) =
+            (program.tensor_from(&[1_u32, 0], [2])?, program.zeros::<f32, 1>([2])?);
+        let points = [Vector([1.0, 2.0]), Vector([3.0, 4.0])];
+        for layout in [Layout::ArrayOfStructs, Layout::StructOfArrays] {
+            let tensor = program.tensor_with(&points, [2], layout)?;
+            gather(&tensor, &order, &mut x).launch()?;
+            assert_eq!(x.to_vec()?, [7.0, 3.0], "{layout:?}");
+        }
+        Ok(())
+    };
+    let exporter = Program::builder().cache(None).open(Arch::Cpu)?;
+    launch(&exporter)?;
+    assert_eq!(exporter.export_cache(&file, &[target(backend, None)])?.images, 3);
+    let kernels = ExportedKernels::open(&file)?;
+    assert!(kernels.images().any(|image| image.name == "gather, checked-interleaved"));
+    run_from(backend, &kernels, |program| {
+        launch(program)?;
+        assert_eq!(program.cache_statistics().exported, 2);
+        Ok(())
+    })
 }
 
 #[on_gpu_backends]
