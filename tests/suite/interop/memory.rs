@@ -203,7 +203,7 @@ fn alignments_and_layouts_alternate(backend: TestBackend) -> Result<()> {
             let (x, of_mixed) = (x.slice(1..N)?, of_mixed.slice(1..N)?);
             let mut part = y.slice_mut(2..5)?;
             // An index may be beyond the parts.
-            let launched = followed(&*x, &*of_mixed, list, &mut *part).launch();
+            let launched = followed(&x, &of_mixed, list, &mut part).launch();
             let _ = launched.and_then(|()| prog.sync());
         }
     }
