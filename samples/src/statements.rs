@@ -60,6 +60,17 @@ impl Builder {
         self.block(stmts)
     }
 
+    /// Opens a block, which [`close_block`](Self::close_block) ends.
+    pub fn open_block(&mut self) {
+        self.open.push(Vec::new());
+    }
+
+    /// Ends the innermost open block, and returns it.
+    pub fn close_block(&mut self) -> BlockId {
+        let stmts = self.open.pop().unwrap_or_default();
+        self.block(stmts)
+    }
+
     pub fn branch(
         &mut self,
         cond: ExprId,

@@ -247,6 +247,10 @@ impl TaskPrinter<'_> {
             false => format!("!({})", within.join(" && ")),
         };
         let mut before = Vec::new();
+        if outer.is_some() {
+            // The conditions are about the first and the last iteration. Without iterations, no index is out of range.
+            self.open(&format!("if ({begin} < {end}) {{"));
+        }
         match &outer {
             Some(_) if within.is_empty() => {}
             Some(_) => self.line(&format!("if ({first}) {beyond} = true;")),
@@ -290,6 +294,7 @@ impl TaskPrinter<'_> {
         }
         self.close();
         if outer.is_some() {
+            self.close();
             self.speculation = outer;
             return true;
         }

@@ -2,6 +2,7 @@
 //! undefined behaviour sanitizer if available, and both run on the same memory.
 
 mod coarsened;
+mod speculative;
 
 use std::thread;
 

@@ -343,6 +343,26 @@ fn remainders() -> Offloaded {
     offload(&m.kernel).unwrap()
 }
 
+/// A value of any other range is below 256 as a byte.
+#[test]
+fn values_that_are_converted_to_bytes_are_bounded() {
+    let mut b = Builder::new("bytes");
+    let values = b.read_only("values", U32, 1);
+    let table = b.read_only("table", F32, 1);
+    let y = b.tensor("y", F32, 1);
+    let (zero, len) = (b.constant(0u64), b.dim(y, 0));
+    b.parallel_loop(&[("i", zero, len)], |b, i| {
+        let value = b.let_load("value", values, i);
+        let index = [ScalarType::U8, U32, U64].into_iter().fold(value, |at, ty| b.cast(ty, at));
+        let value = b.let_load("entry", table, &[index]);
+        b.push_store(y, i, value);
+    });
+    let plan = LaunchAnalysis::new(&b.finish());
+    let forms = |table: u64| plan.forms(&[0, 0, 0, 0, 10, 0, table, 0, 10]);
+    assert_eq!(forms(256), Forms::NARROW);
+    assert_eq!(forms(255), Forms::CHECKED);
+}
+
 #[test]
 fn narrow_indices_need_small_tensors_bounds_and_values() {
     let kernel = remainders();

@@ -17,7 +17,7 @@ use crate::{
         Arg, ArgKind, ReusedArgList, TensorArg, launch_uses::LaunchUses, target::LaunchTarget,
     },
     launcher::param_code::ParamCode,
-    state::{ProgramShared, StreamState, order::order_after},
+    state::{ProgramShared, StreamState, device_tensor::DeviceTensor, order::order_after},
     thread_state::{
         capture::refuse, current_stream::with_current_or_default, mode::is_observed, regions,
     },
@@ -177,6 +177,13 @@ impl<'a> GraphLaunch<'a> {
     pub fn with(mut self, name: &'a str, arg: impl Arg<'a>) -> Self {
         let mut args = ReusedArgList::new();
         arg.push_to(&mut args);
+        let mut device_tensors = args.tensors.iter().filter_map(TensorArg::device_tensor);
+        if device_tensors.any(DeviceTensor::needs_strides) {
+            // Only a launch that was captured with such a tensor accepts it.
+            let mut with_strides = ReusedArgList::new();
+            args.iter().for_each(|arg| with_strides.push(arg));
+            args = with_strides;
+        }
         self.given.push(NamedArgs { name, args });
         self
     }

@@ -114,6 +114,204 @@ fn elements_of_other_code_need_only_the_alignment_of_their_scalars(
     Ok(())
 }
 
+type Mixed = (f64, i8, Vector<f32, 3>);
+
+/// Follows lists, with loops and a condition: if it is checked, it runs speculatively.
+#[qd::kernel]
+fn followed(
+    points: &Tensor<Point, 1>,
+    mixed: &Tensor<Mixed, 1>,
+    next: &Tensor<u32, 1>,
+    out: &mut Tensor<Point, 1>,
+) {
+    for i in 0..out.len() {
+        let mut mass = 0.0_f32;
+        let mut number = 0;
+        let mut at = i;
+        for k in 0..3 {
+            at = next[at] as usize;
+            let (place, own, of) = points[at];
+            let (_, small, vector) = mixed[at];
+            mass += own + vector[2] + place[0];
+            if of != 3 {
+                number += of + small as i32 + k;
+            }
+        }
+        out[i] = (Vector([mass, 1.0]), mass, number);
+    }
+}
+
+/// Repeated launches of one shape, with tensors at each alignment and in each layout.
+#[on_all_backends]
+fn alignments_and_layouts_alternate(backend: TestBackend) -> Result<()> {
+    let Some(scene) = Scene::new(backend)? else { return Ok(()) };
+    let (prog, drops) = (&scene.program, Arc::default());
+    let point = |i: usize| (Vector([i as f32, 0.5]), i as f32, i as i32);
+    let mixed = |i: usize| (0.1 * i as f64, i as i8 - 9, Vector([0.0, 7.0, 2.0 * i as f32]));
+    let [points, all] =
+        [(0..N).map(point).collect::<Vec<_>>(), vec![(Vector([0.0; 2]), 0.0, 0); N]];
+    let mixed: Vec<Mixed> = (0..N).map(mixed).collect();
+    let next: Vec<u32> = (0..N as u32).map(|i| (i * 7 + 3) % N as u32).collect();
+    let wrong: Vec<u32> = next.iter().map(|at| if *at == 3 { 1 << 31 } else { *at }).collect();
+    let expected = |next: &[u32], i: usize| {
+        let (mut mass, mut number, mut at) = (0.0, 0, i);
+        for k in 0..3 {
+            at = next.get(at).map_or(0, |at| *at as usize);
+            let (place, own, of) = points.get(at).copied().unwrap_or((Vector([0.0; 2]), 0.0, 0));
+            let (_, small, vector) = mixed.get(at).copied().unwrap_or((0.0, 0, Vector([0.0; 3])));
+            mass += own + vector[2] + place[0];
+            if of != 3 {
+                number += of + i32::from(small) + k;
+            }
+        }
+        (Vector([mass, 1.0]), mass, number)
+    };
+    let bytes = size_of::<f32>() * 4 * (N + 1);
+    let layouts = [Layout::ArrayOfStructs, Layout::StructOfArrays];
+    let lists = [prog.tensor_from(&next, [N])?, prog.tensor_from(&wrong, [N])?];
+    let (mut foreign, mut own, mut of_mixed) = (Vec::new(), Vec::new(), Vec::new());
+    for shift in [0, 4, 8, 12] {
+        let owner = Owner::new(&scene.library, bytes, &drops);
+        let memory = owner.memory.offset(shift);
+        // SAFETY: the memory has the elements, which are written before they are read.
+        let mut x = unsafe { prog.tensor_from_raw::<Point, 1>(memory, [N], owner)? };
+        x.write(&points)?;
+        foreign.push(x);
+    }
+    for layout in layouts {
+        own.push(prog.tensor_with(&points, [N], layout)?);
+        of_mixed.push(prog.tensor_with(&mixed, [N], layout)?);
+    }
+    for round in 0..60 {
+        let x = match round % 3 {
+            0 => &own[round / 3 % 2],
+            _ => &foreign[(round + round / 5) % 4],
+        };
+        let (of_mixed, fails) = (&of_mixed[round / 7 % 2], round % 11 == 10);
+        let owner = Owner::new(&scene.library, bytes, &drops);
+        let memory = owner.memory.offset([0, 4, 0, 12, 8][round % 5]);
+        // SAFETY: as above.
+        let mut y = unsafe { prog.tensor_from_raw::<Point, 1>(memory, [N], owner)? };
+        y.write(&all)?;
+        let list = &lists[usize::from(fails)];
+        let found = followed(x, of_mixed, list, &mut y).launch().and_then(|()| prog.sync());
+        assert_eq!(found.is_err(), fails, "{round}: {found:?}");
+        let next = if fails { &wrong } else { &next };
+        let all: Vec<_> = (0..N).map(|i| expected(next, i)).collect();
+        assert_eq!(y.to_vec()?, all, "round {round}");
+        if !fails && round % 4 == 0 {
+            let (x, of_mixed) = (x.slice(1..N)?, of_mixed.slice(1..N)?);
+            let mut part = y.slice_mut(2..5)?;
+            // An index may be beyond the parts.
+            let launched = followed(&x, &of_mixed, list, &mut part).launch();
+            let _ = launched.and_then(|()| prog.sync());
+        }
+    }
+    Ok(())
+}
+
+#[qd::kernel]
+fn both(a: &mut Tensor<Point, 1>, b: &mut Tensor<Point, 1>, next: &Tensor<u32, 1>) {
+    qd::stream_parallel(|| {
+        for i in 0..a.len() {
+            let mut sum = 0.0_f32;
+            for k in 0..next[i] % 4 {
+                let (_, mass, _) = a[i];
+                sum += mass + next[next[k as usize] as usize] as f32;
+            }
+            a[i] = (Vector([sum, sum]), a[i].1, 4);
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..b.len() {
+            let (place, mass, number) = b[i];
+            if number > 2 {
+                b[i] = (place, b[i].1, 2);
+            }
+            b[i] = (place, mass, 3);
+        }
+    });
+}
+
+/// Graphs and regions on tensors at each alignment; the lists map each element to itself.
+#[on_all_backends]
+fn graphs_and_regions_accept_each_alignment(backend: TestBackend) -> Result<()> {
+    let Some(scene) = Scene::new(backend)? else { return Ok(()) };
+    let (prog, drops) = (&scene.program, Arc::default());
+    let next: Vec<u32> = (0..N as u32).collect();
+    let next = prog.tensor_from(&next, [N])?;
+    let point = |i: usize| (Vector([i as f32, 0.5]), i as f32, i as i32);
+    let points: Vec<_> = (0..N).map(point).collect();
+    let size = size_of::<f32>() * 4 * (N + 1);
+    for shift in [0, 4, 8, 12, 0, 8] {
+        let make = |shift: usize| -> Result<Tensor<Point, 1>> {
+            let owner = Owner::new(&scene.library, size, &drops);
+            let memory = owner.memory.offset(shift);
+            // SAFETY: the memory has the elements, which are written before they are read.
+            let mut x = unsafe { prog.tensor_from_raw::<Point, 1>(memory, [N], owner)? };
+            x.write(&points)?;
+            Ok(x)
+        };
+        let (mut a, mut b) = (make(shift)?, make(12 - shift)?);
+        both(&mut a, &mut b, &next).launch()?;
+        let of_a = |i: usize| {
+            let sum = (0..i % 4).fold(0.0, |sum, k| sum + i as f32 + k as f32);
+            (Vector([sum, sum]), i as f32, 4)
+        };
+        let of_b = |i: usize| (Vector([i as f32, 0.5]), i as f32, 3);
+        let expected = [(0..N).map(of_a).collect::<Vec<_>>(), (0..N).map(of_b).collect()];
+        assert_eq!([a.to_vec()?, b.to_vec()?], expected, "{shift}");
+        for tensor in [&mut a, &mut b] {
+            tensor.write(&points)?;
+        }
+        let mut graph = match prog.capture(|| both(&mut a, &mut b, &next).launch()) {
+            Ok(graph) => graph,
+            Err(_) if backend == TestBackend::Cpu && shift != 0 => continue,
+            Err(error) => return Err(error),
+        };
+        graph.launch()?;
+        graph.launch()?;
+        drop(graph);
+        assert_eq!([a.to_vec()?, b.to_vec()?], expected, "{shift}, in a graph");
+    }
+    Ok(())
+}
+
+/// A graph's tensor is replaced by one with another alignment.
+#[on_all_backends]
+fn tensors_of_graphs_are_replaced_by_some_of_each_alignment(backend: TestBackend) -> Result<()> {
+    let Some(scene) = Scene::new(backend)? else { return Ok(()) };
+    let (prog, drops) = (&scene.program, Arc::default());
+    let point = |i: usize| (Vector([i as f32, 0.5]), i as f32, i as i32);
+    let points: Vec<_> = (0..N).map(point).collect();
+    let make = |shift: usize| -> Result<Tensor<Point, 1>> {
+        let owner = Owner::new(&scene.library, size_of::<f32>() * 4 * (N + 1), &drops);
+        let memory = owner.memory.offset(shift);
+        // SAFETY: the memory has the elements, which are written before they are read.
+        let mut x = unsafe { prog.tensor_from_raw::<Point, 1>(memory, [N], owner)? };
+        x.write(&points)?;
+        Ok(x)
+    };
+    for captured in [0, 4] {
+        let (x, mut y) = (make(captured)?, prog.zeros::<Point, 1>([N])?);
+        let mut graph = prog.capture(|| moved(&x, &mut y).launch())?;
+        let aligned = |shift: usize| shift.is_multiple_of(16) || backend == TestBackend::Cpu;
+        for shift in [0, 4, 8, 12, 0] {
+            let mut x = make(shift)?;
+            x.write(&points.iter().map(|point| (point.0, shift as f32, 1)).collect::<Vec<_>>())?;
+            let mut to = prog.zeros::<Point, 1>([N])?;
+            match graph.with("points", &x).with("out", &mut to).launch() {
+                Ok(()) => {
+                    assert!(to.to_vec()?.iter().all(|p| (p.1, p.2) == (shift as f32 + 1.0, 2)))
+                }
+                Err(Error::Argument { .. }) => assert_ne!(aligned(shift), aligned(captured)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
 #[on_all_backends]
 fn foreign_memory_is_a_tensor_without_a_copy(backend: TestBackend) -> Result<()> {
     let Some(scene) = Scene::new(backend)? else { return Ok(()) };

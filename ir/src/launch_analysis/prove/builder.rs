@@ -436,19 +436,20 @@ impl<'k> ProofBuilder<'k> {
             return *register;
         }
         let register = self.new_register();
-        if let IntervalOp::Cast(_, a) = op
-            && self.unconstrained.contains(&a)
+        // A type of 8 or 16 bits bounds a value.
+        if let IntervalOp::Cast(ty, a) = op
+            && ty.size() >= 4
         {
-            self.unconstrained.insert(register);
-        }
-        if let IntervalOp::Cast(_, a) = op {
+            if self.unconstrained.contains(&a) {
+                self.unconstrained.insert(register);
+            }
             self.keep_unbounded(a, register);
         }
-        if let IntervalOp::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, _, a, b) = op {
-            if self.unconstrained.contains(&a) || self.unconstrained.contains(&b) {
-                self.unconstrained.insert(register);
-                self.unbounded.insert(register);
-            }
+        if let IntervalOp::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, _, a, b) = op
+            && (self.unconstrained.contains(&a) || self.unconstrained.contains(&b))
+        {
+            self.unconstrained.insert(register);
+            self.unbounded.insert(register);
         }
         self.enter(op, register);
         self.op_of_register.insert(register, op);
