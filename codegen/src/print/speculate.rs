@@ -426,14 +426,18 @@ impl TaskPrinter<'_> {
             Stmt::Store { element, .. } => self.limits(element),
             _ => self.indices(stmt),
         };
-        let condition = |(at, limit): (ExprId, String)| match &kernel.exprs[at].kind {
-            // A constant index is not checked again.
-            ExprKind::Const(at) => {
-                Some(format!("{} < {limit}", consts::int(ScalarType::U64, at.bits().into())))
+        let condition = |(at, limit): (ExprId, String)| {
+            let most = limit.strip_suffix("ull").and_then(|limit| limit.parse::<u64>().ok());
+            match &kernel.exprs[at].kind {
+                ExprKind::Const(at) if most > Some(at.bits()) => None,
+                // A constant index is not checked again.
+                ExprKind::Const(at) => {
+                    Some(format!("{} < {limit}", consts::int(ScalarType::U64, at.bits().into())))
+                }
+                // Where an index is out of range, nothing is stored.
+                _ if is_store || most > Some(0) => None,
+                _ => Some(format!("{limit} != {zero}")),
             }
-            // Where an index is out of range, nothing is stored.
-            _ if is_store => None,
-            _ => Some(format!("{limit} != {zero}")),
         };
         limits.into_iter().filter_map(condition).collect()
     }

@@ -393,7 +393,7 @@ impl TaskPrinter<'_> {
                 // Device compilers combine plain loads of the scalars of an aligned element, and no others.
                 let read_only = self.is_read_only(tensor, element.site)
                     && !self.in_reading_loop
-                    && self.vector_alignment(tensor).is_none();
+                    && !self.has_aligned_elements(tensor);
                 let value = match read_only {
                     true => self.cx.dialect.read_only(&access.element),
                     false => access.element.clone(),

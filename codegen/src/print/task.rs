@@ -9,7 +9,7 @@ use quadrants_ir::{
     BlockId, Const, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType,
     SiteId, TaskId, TaskKind,
     abi::{Form, MAX_BOUND, Passing, max_block_size},
-    tables,
+    element_alignment, tables,
 };
 
 use super::{
@@ -360,6 +360,16 @@ impl<'a> TaskPrinter<'a> {
         let param = &self.kernel.params[tensor.index()];
         let alignment = param.component_alignment()?;
         (alignment > param.kind.elem()?.size()).then_some(alignment)
+    }
+
+    /// Whether the elements of a component's tensor are so aligned that the device compiler can combine accesses to their
+    /// scalars, also to those of other components.
+    pub(super) fn has_aligned_elements(&self, tensor: ParamId) -> bool {
+        let param = &self.kernel.params[tensor.index()];
+        let (Some(step), Some(elem)) = (self.interleaved_step(tensor), param.kind.elem()) else {
+            return false;
+        };
+        !param.strided && element_alignment(step as usize * elem.size()) > elem.size()
     }
 
     /// The address of a component, if it follows from that of the first component of its tensor: the first one's name,

@@ -113,7 +113,7 @@ impl fmt::Display for ParamCode {
                 write!(f, "a component of {scalars} {elem} of a &{mutable}Tensor<_, {rank}>")
             }
         }?;
-        f.write_str(if self.is_strided() { " that is not contiguous" } else { "" })
+        f.write_str(if self.is_strided() { " that is not contiguous or not aligned" } else { "" })
     }
 }
 

@@ -152,6 +152,10 @@ impl Program {
     /// for that, except at the end, with the last handle of the program. So it may own tensors of the program, but
     /// should not own a handle.
     ///
+    /// On GPUs, kernels use vector loads and stores for values of several scalars where the address of the memory is a
+    /// multiple of the largest power of two that divides their size, at most 16 bytes. Memory at another address is
+    /// passed to a variant of the kernel, as tensors that are not contiguous are.
+    ///
     /// Nothing is remembered about the elements, which other code may change: a check by the facade's `distinct` is
     /// made each time, and a graph cannot rely on it. The memory is never used for other tensors.
     ///
