@@ -250,9 +250,10 @@ impl fmt::Debug for Forms {
     }
 }
 
-/// `proven`, `checked`, or the numbers of the checked tasks: `checked-1-3`. Then `-planes` if the tasks take the strides
-/// of components from the launch (`-interleaved` if not, where all tasks are checked), `-wide` if the indices of the
-/// proven tasks have 64 bits, and `-single` or `-double` if a thread executes at most one or two iterations together.
+/// `proven`, `checked`, or the numbers of the checked tasks: `checked-1-3`. Then `-planes` if the tasks take the
+/// strides of components from the launch (`-interleaved` if not, where all tasks are checked), `-wide` if the indices
+/// of the proven tasks have 64 bits, and `-single` or `-double` if a thread executes at most one or two iterations
+/// together.
 impl fmt::Display for Forms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_proven() { "proven" } else { "checked" })?;

@@ -18,7 +18,7 @@ pub struct Param {
     /// For a component of a tensor: the distance between elements, in scalars, if the components of an element lie side
     /// by side (an array of structs). 0 if it is unknown. Then the scalars of an element follow each other.
     pub interleaved_step: u32,
-    /// For an interleaved component: the distance of its first scalar from the beginning of the element, in its scalars.
+    /// For an interleaved component: the distance of its first scalar from the beginning of the element, in scalars.
     pub interleaved_offset: u32,
 }
 

@@ -25,6 +25,7 @@ mod expr;
 mod helpers;
 mod loop_versioning;
 mod names;
+mod params;
 mod privatize;
 mod ranges;
 mod reduce;
@@ -150,7 +151,7 @@ struct qd_args {
             ParamKind::Scalar(ty) => writeln!(text, "    alignas(8) {} {name};", ty.name()),
             ParamKind::Tensor { elem, writable, .. }
             | ParamKind::Component { elem, writable, .. } => {
-                writeln!(text, "    {} {name};", task::pointer(elem, writable))
+                writeln!(text, "    {} {name};", params::pointer(elem, writable))
             }
         };
         for word in names.words() {

@@ -68,8 +68,8 @@ impl Export {
 
     /// Adds the kernels of a program, compiled for all architectures: with all tasks in the proven form and 32-bit
     /// indices; with all tasks in the checked form; and with that for arrays of structs, if the kernel has tensors of
-    /// structs. Other launches use the second where there is no compiler. Images that the program's kernel cache has from
-    /// the same compiler are not compiled again.
+    /// structs. Other launches use the second where there is no compiler. Images that the program's kernel cache has
+    /// from the same compiler are not compiled again.
     ///
     /// # Errors
     /// [`Error::Compile`], also where there is no compiler for an architecture; [`Error::NotKept`] for a compiler whose
