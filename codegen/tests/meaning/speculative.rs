@@ -466,7 +466,7 @@ fn number(variable: &str) -> Option<u64> {
 #[test]
 fn random_iterations_over_lists_agree_with_the_interpreter() {
     let first = number("QUADRANTS_TEST_SEED").unwrap_or(1);
-    let many = if samples::full_size() { 400 } else { 60 };
+    let many = if samples::full_size() { 150 } else { 60 };
     let many = number("QUADRANTS_TEST_KERNELS").unwrap_or(many);
     let mut loops: Vec<Sample> = Vec::new();
     for seed in first..first + many {
