@@ -2,7 +2,10 @@
 //! before the next one, so that their loads overlap. If fewer iterations are left, and if the grid has only one thread,
 //! iterations run one by one in order.
 
-use quadrants_ir::{BlockId, Element, ExprId, LocalId, LoopDim, ScalarType, Stmt, Task, abi::Form};
+use quadrants_ir::{
+    BlockId, Element, ExprId, LocalId, LoopDim, ScalarType, Stmt, Task, abi::Form,
+    schedule::split_at_stores,
+};
 
 use super::{
     helpers::Helper,
@@ -252,18 +255,16 @@ impl TaskPrinter<'_> {
         let adjacent =
             wide && kernel.tasks[self.task.index()].kind.dims().is_some_and(|d| d.len() > 1);
         let stmts = &kernel.blocks[body].stmts;
-        let (flags, stores) = match self.cx.form {
-            Form::Proven => (Vec::new(), stmts.len()),
+        let (flags, (before, stores)) = match self.cx.form {
+            Form::Proven => (Vec::new(), (&stmts[..], &[][..])),
             Form::Checked => {
-                let is_store = |stmt: &Stmt| matches!(stmt, Stmt::Store { .. });
-                let stores = stmts.iter().position(is_store).unwrap_or(stmts.len());
-                (each.iter().map(|_| self.fresh("beyond")).collect(), stores)
+                (each.iter().map(|_| self.fresh("beyond")).collect(), split_at_stores(stmts))
             }
         };
         for flag in &flags {
             self.line(&format!("bool {flag} = false;"));
         }
-        for stmt in &stmts[..stores] {
+        for stmt in before {
             for (copy, locals) in each.iter_mut().enumerate() {
                 std::mem::swap(&mut self.locals, locals);
                 if self.has_narrow_counters() {
@@ -280,7 +281,7 @@ impl TaskPrinter<'_> {
         for (locals, flag) in each.iter_mut().zip(&flags) {
             std::mem::swap(&mut self.locals, locals);
             self.speculation = Some(Speculation::new(flag.clone()));
-            self.speculative_stores(&stmts[stores..], flag);
+            self.speculative_stores(stores, flag);
             std::mem::swap(&mut self.locals, locals);
         }
         self.speculation = None;

@@ -88,7 +88,7 @@ impl TaskPrinter<'_> {
             ExprKind::Unary { op, value } => self.unary(*op, *value, ty),
             ExprKind::Binary { op, lhs, rhs } => {
                 let is_arithmetic = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
-                let is_signed = ty.is_wide_signed_int() && ty.size() >= 4;
+                let is_signed = ty.is_wide_signed_int();
                 let is_exact = |this: &mut Self| expr.exact || this.range_of(id).is_some();
                 if is_arithmetic && is_signed && is_exact(self) {
                     let (level, sign) = arithmetic(*op);

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use quadrants_ir::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, LoopDim, ScalarType, Stmt,
     abi::{Form, Passing},
-    schedule::assigned_outer_locals,
+    schedule::{assigned_outer_locals, split_at_stores},
 };
 
 use super::{consts, expr::Level, task::TaskPrinter};
@@ -124,13 +124,7 @@ impl TaskPrinter<'_> {
     /// executes it as written if an index was out of range.
     pub(super) fn speculative_iteration(&mut self, dims: &[LoopDim], body: BlockId) {
         let kernel = self.kernel;
-        let stmts = &kernel.blocks[body].stmts;
-        let is_store = |stmt: &Stmt| match stmt {
-            Stmt::Store { element, .. } => element.tensor().is_some(),
-            _ => false,
-        };
-        let (before, stores) =
-            stmts.split_at(stmts.iter().position(is_store).unwrap_or(stmts.len()));
+        let (before, stores) = split_at_stores(&kernel.blocks[body].stmts);
         let mut conditions = Vec::new();
         self.collect_has_elements(body, &mut conditions);
         let flag = self.fresh("failed");

@@ -504,10 +504,10 @@ impl TaskPrinter<'_> {
             let factor = if checked {
                 let scalars = kind.component_extent().unwrap_or(1);
                 let extent = consts::int(ScalarType::U64, scalars.into());
-                let at = self.checked_index(choice, &extent, &mut conditions);
-                if self.is_constant_below(choice, scalars) {
-                    conditions.pop();
-                }
+                let at = match self.is_constant_below(choice, scalars) {
+                    true => self.atom(choice, "at"),
+                    false => self.checked_index(choice, &extent, &mut conditions),
+                };
                 values.push(at.clone());
                 extents.push(extent);
                 at

@@ -21,6 +21,7 @@ mod unroll_arrays;
 
 pub use inspect::can_inspect;
 use narrow_indices::Width;
+pub use speculate::split_at_stores;
 
 use crate::{
     ExprId, ExprKind, LoopDim, Offloaded, ParamId, Task, TaskId, TaskKind,

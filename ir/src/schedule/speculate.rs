@@ -35,50 +35,49 @@ fn is_constant(kernel: &Offloaded, value: ExprId) -> bool {
     matches!(kernel.exprs[value].kind, ExprKind::Const(_))
 }
 
-/// Whether the iterations of a task can run speculatively: definitions without side effects, and then stores.
-pub(super) fn can_speculate_iterations(kernel: &Offloaded, task: &Task) -> bool {
-    let stmts = &kernel.blocks[task.body].stmts;
-    let is_store = |stmt: &Stmt| matches!(stmt, Stmt::Store { .. });
-    let first = stmts.iter().position(is_store).unwrap_or(stmts.len());
-    let (before, stores) = stmts.split_at(first);
+/// The statements of an iteration before its first store to a tensor, and the others.
+#[must_use]
+pub fn split_at_stores(stmts: &[Stmt]) -> (&[Stmt], &[Stmt]) {
+    let is_store = |stmt: &Stmt| match stmt {
+        Stmt::Store { element, .. } => element.tensor().is_some(),
+        _ => false,
+    };
+    stmts.split_at(stmts.iter().position(is_store).unwrap_or(stmts.len()))
+}
+
+/// The statements of an iteration before its stores, if it ends with stores, whose conflicts no user excludes.
+fn before_stores<'k>(kernel: &'k Offloaded, task: &Task) -> Option<&'k [Stmt]> {
+    let (before, stores) = split_at_stores(&kernel.blocks[task.body].stmts);
     let can_store = |stmt: &Stmt| match stmt {
         Stmt::Store { element, .. } => {
             element.tensor().is_some() && !kernel.sites[element.site.index()].asserted
         }
         _ => false,
     };
+    (!stores.is_empty() && stores.iter().all(can_store)).then_some(before)
+}
+
+/// Whether the iterations of a task can run speculatively: definitions without side effects, and then stores.
+pub(super) fn can_speculate_iterations(kernel: &Offloaded, task: &Task) -> bool {
     let is_definition = |stmt: &Stmt| match stmt {
         Stmt::Let { value, .. } => {
             !matches!(&kernel.exprs[*value].kind, ExprKind::Load(element) if element.tensor().is_none())
         }
         _ => false,
     };
-    !stores.is_empty()
-        && stores.iter().all(can_store)
-        && before.iter().all(|stmt| is_definition(stmt) && is_pure(kernel, stmt))
+    before_stores(kernel, task).is_some_and(|before| {
+        before.iter().all(|stmt| is_definition(stmt) && is_pure(kernel, stmt))
+    })
 }
 
 /// Whether the iterations of a task with loops or conditions can run speculatively: code without side effects, in which
 /// every loop ends, and then stores.
 pub(super) fn has_speculative_iterations(kernel: &Offloaded, task: &Task) -> bool {
-    let stmts = &kernel.blocks[task.body].stmts;
-    let is_store = |stmt: &Stmt| match stmt {
-        Stmt::Store { element, .. } => element.tensor().is_some(),
-        _ => false,
-    };
-    let first = stmts.iter().position(is_store).unwrap_or(stmts.len());
-    let (before, stores) = stmts.split_at(first);
-    let can_store = |stmt: &Stmt| match stmt {
-        Stmt::Store { element, .. } => {
-            element.tensor().is_some() && !kernel.sites[element.site.index()].asserted
-        }
-        _ => false,
-    };
-    !stores.is_empty()
-        && statements(kernel, task.body) <= MAX_ITERATION_STATEMENTS
-        && stores.iter().all(can_store)
-        && before.iter().all(|stmt| can_repeat(kernel, stmt))
-        && before.iter().any(|stmt| loads_tensor(kernel, stmt))
+    statements(kernel, task.body) <= MAX_ITERATION_STATEMENTS
+        && before_stores(kernel, task).is_some_and(|before| {
+            before.iter().all(|stmt| can_repeat(kernel, stmt))
+                && before.iter().any(|stmt| loads_tensor(kernel, stmt))
+        })
 }
 
 /// Whether a block has conditions, also in the blocks in it.

@@ -407,6 +407,44 @@ fn checked_iterations_without_effects_run_speculatively() {
     assert_eq!(decisions(&asserted, Forms::CHECKED), (false, false, 0));
 }
 
+/// An index with a lower bound only, or without one value, is not proven by any launch, so the loop has no interior.
+/// One with an upper bound may be.
+#[test]
+fn indices_that_are_bounded_only_from_below_have_no_interior() {
+    let interior = |op: BinaryOp, limit: i32| {
+        let mut b = Builder::new("kernel");
+        let next = b.read_only("next", ScalarType::I32, 1);
+        let x = b.read_only("x", ScalarType::I32, 1);
+        let y = b.tensor("y", ScalarType::I32, 1);
+        let (zero, len, nothing) = (b.constant(0u64), b.dim(y, 0), b.constant(0i32));
+        b.parallel_loop(&[("i", zero, len)], |b, i| {
+            let sum = b.define("sum", nothing, true);
+            let j = b.let_load("j", next, i);
+            let limit = b.constant(limit);
+            let is_valid = b.binary(op, j, limit);
+            b.branch(
+                is_valid,
+                |b| {
+                    let at = b.cast(ScalarType::U64, j);
+                    let value = b.let_load("value", x, &[at]);
+                    b.assign(sum, value);
+                },
+                |_| {},
+            );
+            let sum = b.read(sum);
+            b.push_store(y, i, sum);
+        });
+        let schedule = &schedule(&simplify(&b.finish()), Forms::CHECKED).tasks[0].schedule;
+        assert_ne!(schedule.interior, schedule.speculative_iterations);
+        schedule.interior
+    };
+    assert!(!interior(BinaryOp::Ge, 0));
+    assert!(!interior(BinaryOp::Gt, -1));
+    assert!(!interior(BinaryOp::Ne, -1));
+    assert!(interior(BinaryOp::Lt, 5));
+    assert!(interior(BinaryOp::Eq, 5));
+}
+
 /// Checked loads that follow each other share a branch: three, or two of one element's row, and only if no index
 /// depends on another load of the group.
 #[test]

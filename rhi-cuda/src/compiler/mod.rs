@@ -126,7 +126,7 @@ fn register_limit(
     target: &ImageFormat,
     options: &[String],
 ) -> Option<u32> {
-    /// The calling convention takes this many.
+    /// With this many, a multiprocessor has all the threads that it can have.
     const FEWEST: u32 = 32;
     let is_limited = kernel.tasks.iter().any(|task| task.schedule.few_registers);
     if !is_limited || !matches!(target, ImageFormat::Machine(_)) {
