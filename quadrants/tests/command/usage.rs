@@ -37,7 +37,7 @@ fn wrong_arguments_are_refused_with_the_usage() {
         assert!(err.contains("Usage:") || err.contains("--help"), "{args:?}: {err}");
     }
     let (_, err) = ends_with(2, quadrants().args(["doctor", "--arch", "tpu"]));
-    assert!(err.contains("unknown backend `tpu`: this build has "), "{err}");
+    assert!(err.contains("unknown backend `tpu`; help: use one of this build ("), "{err}");
 }
 
 #[test]
