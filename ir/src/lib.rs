@@ -12,6 +12,7 @@ pub mod abi;
 mod arena;
 pub mod collective;
 mod constant_tables;
+pub mod elementary;
 mod extents;
 pub mod format;
 mod image;

@@ -11,6 +11,7 @@ use super::{
 use smallvec::SmallVec;
 
 use crate::abi::MAX_RANK;
+use crate::elementary::Elementary;
 use crate::{ExactFloat, MathFn, ScalarType, collective};
 
 /// The index of a register. The first ones hold the argument block.
@@ -494,31 +495,31 @@ macro_rules! machine {
 machine! {
     float_functions {
         Sqrt SqrtF32 SqrtF64 |x| x.sqrt();
-        Sin SinF32 SinF64 |x| x.sin();
-        Cos CosF32 CosF64 |x| x.cos();
-        Tan TanF32 TanF64 |x| x.tan();
-        Exp ExpF32 ExpF64 |x| x.exp();
-        Ln LnF32 LnF64 |x| x.ln();
+        Sin SinF32 SinF64 |x| Elementary::sin(x);
+        Cos CosF32 CosF64 |x| Elementary::cos(x);
+        Tan TanF32 TanF64 |x| Elementary::tan(x);
+        Exp ExpF32 ExpF64 |x| Elementary::exp(x);
+        Ln LnF32 LnF64 |x| Elementary::ln(x);
         Abs AbsF32 AbsF64 |x| x.abs();
         Floor FloorF32 FloorF64 |x| x.floor();
         Ceil CeilF32 CeilF64 |x| x.ceil();
         Round RoundF32 RoundF64 |x| x.round();
-        Tanh TanhF32 TanhF64 |x| x.tanh();
+        Tanh TanhF32 TanhF64 |x| Elementary::tanh(x);
         Trunc TruncF32 TruncF64 |x| x.trunc();
-        Exp2 Exp2F32 Exp2F64 |x| x.exp2();
-        Log2 Log2F32 Log2F64 |x| x.log2();
-        Log10 Log10F32 Log10F64 |x| x.log10();
-        Cbrt CbrtF32 CbrtF64 |x| x.cbrt();
-        Asin AsinF32 AsinF64 |x| x.asin();
-        Acos AcosF32 AcosF64 |x| x.acos();
-        Atan AtanF32 AtanF64 |x| x.atan();
-        Sinh SinhF32 SinhF64 |x| x.sinh();
-        Cosh CoshF32 CoshF64 |x| x.cosh();
-        ExpM1 ExpM1F32 ExpM1F64 |x| x.exp_m1();
-        Ln1p Ln1pF32 Ln1pF64 |x| x.ln_1p();
-        Asinh AsinhF32 AsinhF64 |x| x.asinh();
-        Acosh AcoshF32 AcoshF64 |x| x.acosh();
-        Atanh AtanhF32 AtanhF64 |x| x.atanh();
+        Exp2 Exp2F32 Exp2F64 |x| Elementary::exp2(x);
+        Log2 Log2F32 Log2F64 |x| Elementary::log2(x);
+        Log10 Log10F32 Log10F64 |x| Elementary::log10(x);
+        Cbrt CbrtF32 CbrtF64 |x| Elementary::cbrt(x);
+        Asin AsinF32 AsinF64 |x| Elementary::asin(x);
+        Acos AcosF32 AcosF64 |x| Elementary::acos(x);
+        Atan AtanF32 AtanF64 |x| Elementary::atan(x);
+        Sinh SinhF32 SinhF64 |x| Elementary::sinh(x);
+        Cosh CoshF32 CoshF64 |x| Elementary::cosh(x);
+        ExpM1 ExpM1F32 ExpM1F64 |x| Elementary::exp_m1(x);
+        Ln1p Ln1pF32 Ln1pF64 |x| Elementary::ln_1p(x);
+        Asinh AsinhF32 AsinhF64 |x| Elementary::asinh(x);
+        Acosh AcoshF32 AcoshF64 |x| Elementary::acosh(x);
+        Atanh AtanhF32 AtanhF64 |x| Elementary::atanh(x);
         RoundEven RoundEvenF32 RoundEvenF64 |x| x.round_ties_even();
     }
     unary {
@@ -601,14 +602,14 @@ machine! {
         MaxU(u64) |x, y| x.max(y);
         MaxF32(f32) |x, y| x.maximum_number(y);
         MaxF64(f64) |x, y| x.maximum_number(y);
-        PowfF32(f32) |x, y| x.powf(y);
-        PowfF64(f64) |x, y| x.powf(y);
+        PowfF32(f32) |x, y| Elementary::powf(x, y);
+        PowfF64(f64) |x, y| Elementary::powf(x, y);
         PowiF32(u64) |x, y| f32::get(x).power(i32::get(y));
         PowiF64(u64) |x, y| f64::get(x).power(i32::get(y));
-        HypotF32(f32) |x, y| x.hypot(y);
-        HypotF64(f64) |x, y| x.hypot(y);
-        Atan2F32(f32) |x, y| x.atan2(y);
-        Atan2F64(f64) |x, y| x.atan2(y);
+        HypotF32(f32) |x, y| Elementary::hypot(x, y);
+        HypotF64(f64) |x, y| Elementary::hypot(x, y);
+        Atan2F32(f32) |x, y| Elementary::atan2(x, y);
+        Atan2F64(f64) |x, y| Elementary::atan2(x, y);
     }
     ternary {
         FusedF32(f32) |x, y, z| x.mul_add(y, z);

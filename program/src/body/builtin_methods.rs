@@ -5,9 +5,9 @@
 use std::ops::{Add, Mul, Sub};
 
 use half::f16;
-use quadrants_ir::{ExactFloat, source::EmittedSource, types::name_number};
+use quadrants_ir::{ExactFloat, elementary::Elementary, source::EmittedSource, types::name_number};
 
-use super::failure::{clamped, opaque};
+use super::failure::clamped;
 use crate::{
     Element, Float, KernelValue, Matrix, Number, Signed, Vector,
     device_error::divisor_of,
@@ -230,32 +230,31 @@ defined_here! { FLOATS: [f32 f64] {
     max(this, other: Self) -> Self = this.maximum_number(other);
     powi(this, exponent: i32) -> Self = this.power(exponent);
     clamp(this, low: Self, high: Self) -> Self = clamped(this, low, high);
-    // Opaque: what LLVM folds at compile time can differ in the last bit from the library's result at run time.
-    cbrt(this) -> Self = opaque(this).cbrt();
-    sin(this) -> Self = opaque(this).sin();
-    cos(this) -> Self = opaque(this).cos();
-    sin_cos(this) -> (Self, Self) = opaque(this).sin_cos();
-    tan(this) -> Self = opaque(this).tan();
-    asin(this) -> Self = opaque(this).asin();
-    acos(this) -> Self = opaque(this).acos();
-    atan(this) -> Self = opaque(this).atan();
-    sinh(this) -> Self = opaque(this).sinh();
-    cosh(this) -> Self = opaque(this).cosh();
-    tanh(this) -> Self = opaque(this).tanh();
-    asinh(this) -> Self = opaque(this).asinh();
-    acosh(this) -> Self = opaque(this).acosh();
-    atanh(this) -> Self = opaque(this).atanh();
-    exp(this) -> Self = opaque(this).exp();
-    exp2(this) -> Self = opaque(this).exp2();
-    exp_m1(this) -> Self = opaque(this).exp_m1();
-    ln(this) -> Self = opaque(this).ln();
-    ln_1p(this) -> Self = opaque(this).ln_1p();
-    log(this, base: Self) -> Self = opaque(this).log(opaque(base));
-    log2(this) -> Self = opaque(this).log2();
-    log10(this) -> Self = opaque(this).log10();
-    atan2(this, x: Self) -> Self = opaque(this).atan2(opaque(x));
-    hypot(this, other: Self) -> Self = opaque(this).hypot(opaque(other));
-    powf(this, exponent: Self) -> Self = opaque(this).powf(opaque(exponent));
+    cbrt(this) -> Self = Elementary::cbrt(this);
+    sin(this) -> Self = Elementary::sin(this);
+    cos(this) -> Self = Elementary::cos(this);
+    sin_cos(this) -> (Self, Self) = Elementary::sin_cos(this);
+    tan(this) -> Self = Elementary::tan(this);
+    asin(this) -> Self = Elementary::asin(this);
+    acos(this) -> Self = Elementary::acos(this);
+    atan(this) -> Self = Elementary::atan(this);
+    sinh(this) -> Self = Elementary::sinh(this);
+    cosh(this) -> Self = Elementary::cosh(this);
+    tanh(this) -> Self = Elementary::tanh(this);
+    asinh(this) -> Self = Elementary::asinh(this);
+    acosh(this) -> Self = Elementary::acosh(this);
+    atanh(this) -> Self = Elementary::atanh(this);
+    exp(this) -> Self = Elementary::exp(this);
+    exp2(this) -> Self = Elementary::exp2(this);
+    exp_m1(this) -> Self = Elementary::exp_m1(this);
+    ln(this) -> Self = Elementary::ln(this);
+    ln_1p(this) -> Self = Elementary::ln_1p(this);
+    log(this, base: Self) -> Self = Elementary::log(this, base);
+    log2(this) -> Self = Elementary::log2(this);
+    log10(this) -> Self = Elementary::log10(this);
+    atan2(this, x: Self) -> Self = Elementary::atan2(this, x);
+    hypot(this, other: Self) -> Self = Elementary::hypot(this, other);
+    powf(this, exponent: Self) -> Self = Elementary::powf(this, exponent);
 } }
 
 defined_here! { INTEGERS: [i8 i16 i32 i64 isize u8 u16 u32 u64 usize] {

@@ -135,14 +135,6 @@ fn comparison(operator: &'static str, text: &str, values: &[TextArgument]) -> St
     comparison_text(operator, &left, &right, message.as_deref())
 }
 
-/// Hides a value from LLVM's optimizer. LLVM would turn `x.powf(2.0)` into `x * x`, and fold calls with constant
-/// arguments, which differs in the last bit from what the library's function returns.
-#[inline(always)]
-#[must_use]
-pub(super) fn opaque<T>(value: T) -> T {
-    std::hint::black_box(value)
-}
-
 /// `value.clamp(low, high)` in kernels. Unlike std's, it does not panic if `low > high`.
 #[inline(always)]
 #[must_use]

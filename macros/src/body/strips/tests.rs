@@ -213,7 +213,7 @@ fn strips_with_conditions_run_where_all_iterations_decide_equally() {
 
 #[test]
 fn accesses_that_are_not_contiguous_keep_the_plain_body() {
-    let bodies: [syn::Expr; 7] = [
+    let bodies: [syn::Expr; 9] = [
         parse_quote!({
             for k in 1..n {
                 y[[i, k]] = b[[i, k - 1]];
@@ -226,12 +226,23 @@ fn accesses_that_are_not_contiguous_keep_the_plain_body() {
         }),
         parse_quote!({
             for k in 0..n {
-                sum += x[k].sin();
+                sum += x[k].powi(3);
             }
         }),
         parse_quote!({
             for k in 0..n {
-                sum += wave(x[k]);
+                sum += wave(x);
+            }
+        }),
+        parse_quote!({
+            for k in 0..n {
+                sum += qd::atomic_add(&mut z[0], x[k]);
+            }
+        }),
+        parse_quote!({
+            for k in 0..n {
+                let (x, rest) = x[k].sin_cos();
+                sum += x + rest;
             }
         }),
         parse_quote!({
@@ -268,6 +279,23 @@ fn accesses_that_are_not_contiguous_keep_the_plain_body() {
             }
         });
         assert_eq!(widths(body), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn elementary_functions_tuples_and_funcs_run_in_strips() {
+    for value in [
+        "sum += x[k].sin().powf(0.5);",
+        "sum += wave(x[k], k);",
+        "let (sin, mut cos) = x[k].sin_cos(); cos *= 2.0; sum += sin * cos;",
+    ] {
+        let body = format!(
+            "{{ for i in 0..x.len() {{
+                let mut sum = 0.0; for k in 0..n {{ {value} }} y[[0, i]] = sum;
+            }} }}"
+        );
+        let body = syn::parse_str(&body).expect("a block");
+        assert_eq!(widths(body), ["__WIDE", "32usize", "8usize"], "{value}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use proc_macro2::Ident;
 use quadrants_frontend::is_builtin_method;
-use syn::{BinOp, Expr, ExprBinary, Stmt, UnOp};
+use syn::{BinOp, Expr, ExprBinary, Pat, Stmt, UnOp};
 
 use super::{
     StripBuilder, StripKind, Variability,
@@ -12,23 +12,48 @@ use crate::ast::{
     atomic_op, immutable_name, is_assignment, pattern_ident, pattern_names, unparenthesized,
 };
 
-/// Methods of numbers that are one SIMD instruction or a few.
+/// Methods of numbers that LLVM can vectorize, the elementary functions for `f32`.
 const SIMD_METHODS: &[&str] = &[
     "abs",
     "abs_diff",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
     "ceil",
     "clamp",
     "copysign",
+    "cos",
+    "cosh",
+    "exp",
+    "exp2",
+    "exp_m1",
     "floor",
+    "hypot",
+    "ln",
+    "ln_1p",
+    "log",
+    "log10",
+    "log2",
     "max",
     "min",
     "mul_add",
+    "powf",
     "recip",
     "round_ties_even",
     "saturating_add",
     "saturating_sub",
     "signum",
+    "sin",
+    "sin_cos",
+    "sinh",
     "sqrt",
+    "tan",
+    "tanh",
     "trunc",
     "wrapping_add",
     "wrapping_mul",
@@ -66,9 +91,12 @@ impl StripBuilder<'_, '_> {
     }
 
     fn local_is_vectorizable(&mut self, local: &syn::Local, in_loop: bool) -> bool {
-        let (Some(pattern), Some(init)) = (pattern_ident(&local.pat), &local.init) else {
-            return false;
-        };
+        let Some(init) = &local.init else { return false };
+        if let Pat::Tuple(names) = &local.pat {
+            return init.diverge.is_none()
+                && self.tuple_is_vectorizable(names, &init.expr, in_loop);
+        }
+        let Some(pattern) = pattern_ident(&local.pat) else { return false };
         let is_same = self.is_same(&init.expr);
         let vectorizable = init.diverge.is_none()
             && self.hides_none(&pattern.ident)
@@ -77,6 +105,18 @@ impl StripBuilder<'_, '_> {
         let is_typed = self.is_typed(local);
         self.bind(pattern.ident.clone(), meaning, is_early, is_typed);
         vectorizable
+    }
+
+    /// As [`local_is_vectorizable`](Self::local_is_vectorizable), for a tuple of names.
+    fn tuple_is_vectorizable(&mut self, names: &syn::PatTuple, init: &Expr, in_loop: bool) -> bool {
+        let vectorizable = self.is_vectorizable(init, in_loop);
+        let names: Option<Vec<_>> = names.elems.iter().map(pattern_ident).collect();
+        let Some(names) = names else { return false };
+        let hides_none = names.iter().all(|name| self.hides_none(&name.ident));
+        for name in names {
+            self.bind(name.ident.clone(), Variability::Varying, false, false);
+        }
+        vectorizable && hides_none
     }
 
     /// Whether a name is neither a tensor's, nor that of a local with an array, nor the loop's variable. A store to the
@@ -140,7 +180,7 @@ impl StripBuilder<'_, '_> {
                 _ => false,
             },
             Expr::MethodCall(call) => self.method_is_vectorizable(call, in_loop),
-            Expr::Call(call) => !in_loop && self.call_is_vectorizable(call),
+            Expr::Call(call) => self.call_is_vectorizable(call, in_loop),
             _ => false,
         }
     }
@@ -159,7 +199,7 @@ impl StripBuilder<'_, '_> {
 
     /// Whether a call is one of a func without tensors, which is inlined. Atomics have effects that iterations would
     /// reorder.
-    fn call_is_vectorizable(&mut self, call: &syn::ExprCall) -> bool {
+    fn call_is_vectorizable(&mut self, call: &syn::ExprCall, in_loop: bool) -> bool {
         let Expr::Path(path) = &*call.func else { return false };
         let Some(name) = path.path.segments.last().map(|last| last.ident.to_string()) else {
             return false;
@@ -169,7 +209,7 @@ impl StripBuilder<'_, '_> {
             && call
                 .args
                 .iter()
-                .all(|arg| !self.names_tensor(arg) && self.is_vectorizable(arg, false))
+                .all(|arg| !self.names_tensor(arg) && self.is_vectorizable(arg, in_loop))
     }
 
     /// Whether neighbouring iterations access the same element, or neighbours in memory. If only the latency of chains
