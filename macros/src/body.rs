@@ -5,6 +5,7 @@
 //! and extents stay in registers.
 
 mod cost;
+mod guards;
 mod jumps;
 mod loops;
 mod scope;

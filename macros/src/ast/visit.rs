@@ -1,6 +1,6 @@
 //! Walks over statements: loops, jumps, assignments and bound names.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use proc_macro2::Ident;
 use syn::{
@@ -132,18 +132,23 @@ pub(crate) fn pattern_names(pattern: &Pat) -> Vec<Ident> {
 
 /// The names that a loop binds: its variables, and those that patterns and constants in its body bind.
 pub(crate) fn loop_bindings(each: &syn::ExprForLoop) -> HashSet<Ident> {
-    struct LoopNames(HashSet<Ident>);
+    binding_counts(each).into_keys().collect()
+}
+
+/// The names that a loop binds, and how often.
+pub(crate) fn binding_counts(each: &syn::ExprForLoop) -> HashMap<Ident, usize> {
+    struct LoopNames(HashMap<Ident, usize>);
     impl Visit<'_> for LoopNames {
         fn visit_pat_ident(&mut self, pattern: &PatIdent) {
-            self.0.insert(pattern.ident.clone());
+            *self.0.entry(pattern.ident.clone()).or_default() += 1;
             visit::visit_pat_ident(self, pattern);
         }
 
         fn visit_item_const(&mut self, item: &syn::ItemConst) {
-            self.0.insert(item.ident.clone());
+            *self.0.entry(item.ident.clone()).or_default() += 1;
         }
     }
-    let mut names = LoopNames(HashSet::new());
+    let mut names = LoopNames(HashMap::new());
     names.visit_pat(&each.pat);
     names.visit_block(&each.body);
     names.0

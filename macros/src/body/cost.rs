@@ -1,16 +1,19 @@
 //! Estimates of what an iteration costs.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{
-    Block, Expr, ExprForLoop, ExprMethodCall,
+    BinOp, Block, Expr, ExprBinary, ExprForLoop, ExprMethodCall, Stmt,
     visit::{self, Visit},
 };
 
 use super::scope::BodyScope;
-use crate::ast::{each_expr, is_loop, loop_bindings, unparenthesized};
+use crate::{
+    ast::{binding_counts, each_expr, immutable_name, is_loop, pattern_names, unparenthesized},
+    tokens::idents,
+};
 
 /// How many iterations an inner loop is assumed to have.
 const ITERATIONS: u32 = 16;
@@ -23,11 +26,19 @@ pub(super) fn weight(body: &Block) -> u32 {
     CostCounter::of(body, None).sum
 }
 
-/// As [`weight`], as an expression in front of the loop, which counts the iterations of inner loops whose bounds are
-/// known there.
-pub(super) fn exact_weight(scope: &BodyScope<'_>, each: &ExprForLoop) -> TokenStream {
-    let bound = loop_bindings(each);
-    CostCounter::of(&each.body, Some(OuterScope { scope, bound: &bound })).total(scope.support)
+/// As [`weight`], as an expression in front of the loop. The iterations of an inner loop are counted if its bounds are
+/// known there for the iteration in the middle of the loop, which `iterated` gives.
+pub(super) fn exact_weight(
+    scope: &BodyScope<'_>,
+    each: &ExprForLoop,
+    iterated: Option<&TokenStream>,
+) -> TokenStream {
+    let names = LoopNames(binding_counts(each));
+    let outer = OuterScope { scope, names: &names, sampled: Vec::new() };
+    match iterated {
+        Some(iterated) => outer.cost_of(each, iterated).0,
+        None => CostCounter::of(&each.body, Some(outer)).total(scope.support),
+    }
 }
 
 /// The cost of code so far.
@@ -36,29 +47,74 @@ struct CostCounter<'a> {
     sum: u32,
     /// The costs of inner loops whose bounds are known in front of the parallel loop.
     loops: Vec<TokenStream>,
+    /// The locals that bounds may use, with their values.
+    locals: Vec<(Ident, TokenStream)>,
+    /// Whether a bound uses names that the loop binds.
+    samples: bool,
     outer: Option<OuterScope<'a>>,
 }
 
 /// What is known in front of a parallel loop.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct OuterScope<'a> {
     scope: &'a BodyScope<'a>,
     /// The names that the loop binds.
-    bound: &'a HashSet<Ident>,
+    names: &'a LoopNames,
+    /// Those of them that are known for an iteration.
+    sampled: Vec<Ident>,
+}
+
+/// The names that a loop binds, and how often.
+struct LoopNames(HashMap<Ident, usize>);
+
+impl LoopNames {
+    fn is_unique(&self, name: &Ident) -> bool {
+        self.0.get(name) == Some(&1)
+    }
 }
 
 impl<'a> CostCounter<'a> {
     fn of(body: &Block, outer: Option<OuterScope<'a>>) -> Self {
-        let mut weight = Self { factor: 1, sum: 1, loops: Vec::new(), outer };
-        weight.visit_block(body);
-        weight
+        let mut counter = Self {
+            factor: 1,
+            sum: 1,
+            loops: Vec::new(),
+            locals: Vec::new(),
+            samples: false,
+            outer,
+        };
+        for stmt in &body.stmts {
+            counter.visit_stmt(stmt);
+            counter.note_local(stmt);
+        }
+        counter
     }
 
     fn total(self, support: &TokenStream) -> TokenStream {
-        let Self { sum, loops, .. } = self;
-        match loops.is_empty() {
-            true => quote!(#sum),
-            false => quote!(#support::total_cost(#sum, &[#(#loops),*])),
+        let Self { sum, loops, locals, .. } = self;
+        if loops.is_empty() {
+            return quote!(#sum);
+        }
+        let mut cost = quote!(#support::total_cost(#sum, &[#(#loops),*]));
+        // Others may have types without arithmetic.
+        for (name, value) in locals.into_iter().rev() {
+            if idents(&cost).contains(&name) {
+                cost = quote!({ let #name = #value; #cost });
+            }
+        }
+        cost
+    }
+
+    /// Notes a local whose value is known for an iteration.
+    fn note_local(&mut self, stmt: &Stmt) {
+        let (Some(outer), Stmt::Local(local)) = (&mut self.outer, stmt) else { return };
+        if let (Some(Some(name)), Some(init)) = (immutable_name(&local.pat), &local.init)
+            && init.diverge.is_none()
+            && outer.names.is_unique(&name)
+            && outer.is_known(&init.expr)
+        {
+            self.locals.push((name.clone(), outer.estimate(&init.expr)));
+            outer.sampled.push(name);
         }
     }
 }
@@ -68,11 +124,12 @@ impl Visit<'_> for CostCounter<'_> {
         self.sum = self.sum.saturating_add(self.factor);
         if let Expr::ForLoop(each) = expr
             && self.factor == 1
-            && let Some(outer) = self.outer
+            && let Some(outer) = &self.outer
             && let Some((start, end)) = outer.bounds(&each.expr)
         {
             let support = outer.scope.support;
-            let cost = Self::of(&each.body, self.outer).total(support);
+            let (cost, samples) = outer.cost_of(each, &quote!(#start..#end));
+            self.samples |= samples || outer.is_sampled(&each.expr);
             self.loops.push(quote!(#support::loop_cost(#start, #end, #cost)));
             return;
         }
@@ -86,23 +143,88 @@ impl Visit<'_> for CostCounter<'_> {
 }
 
 impl OuterScope<'_> {
+    /// The cost of the iteration in the middle of a loop, and whether it uses names of outer iterations.
+    fn cost_of(&self, each: &ExprForLoop, iterated: &TokenStream) -> (TokenStream, bool) {
+        let variables = pattern_names(&each.pat).into_iter();
+        let mut outer = self.clone();
+        outer.sampled.extend(variables.filter(|name| self.names.is_unique(name)));
+        let counter = CostCounter::of(&each.body, Some(outer));
+        let (support, pattern, samples) = (self.scope.support, &each.pat, counter.samples);
+        let cost = counter.total(support);
+        let middle = samples.then(|| {
+            quote! {
+                #[allow(unused_variables, unused_mut)]
+                let #pattern = #support::gate::<__OK, _>(#support::Middle::middle(#iterated));
+            }
+        });
+        (if samples { quote!({ #middle #cost }) } else { cost }, samples)
+    }
+
     /// The bounds of a range if they can be evaluated in front of the parallel loop, without an error.
     fn bounds(&self, range: &Expr) -> Option<(TokenStream, TokenStream)> {
         let Expr::Range(range) = unparenthesized(range) else { return None };
         let (start, end) = (range.start.as_deref()?, range.end.as_deref()?);
         (self.is_known(start) && self.is_known(end))
-            .then(|| (self.scope.expr(start), self.scope.expr(end)))
+            .then(|| (self.estimate(start), self.estimate(end)))
     }
 
-    fn is_known(&self, bound: &Expr) -> bool {
-        match unparenthesized(bound) {
+    /// The value of a known expression, where overflow wraps: the iteration may never evaluate it.
+    fn estimate(&self, expr: &Expr) -> TokenStream {
+        let support = self.scope.support;
+        match unparenthesized(expr) {
+            Expr::Binary(ExprBinary { left, op, right, .. }) => {
+                let method = match op {
+                    BinOp::Add(_) => quote!(plus),
+                    BinOp::Sub(_) => quote!(minus),
+                    _ => quote!(times),
+                };
+                let (left, right) = (self.estimate(left), self.estimate(right));
+                quote!(#support::Estimate::#method(#left, #right))
+            }
+            Expr::Cast(cast) => {
+                let (value, ty) = (self.estimate(&cast.expr), &cast.ty);
+                quote!((#value as #ty))
+            }
+            Expr::MethodCall(call) if !self.is_extents(call) => {
+                let method = if call.method == "min" { quote!(lesser) } else { quote!(greater) };
+                let receiver = self.estimate(&call.receiver);
+                let args = call.args.iter().map(|arg| self.estimate(arg));
+                quote!(#support::Estimate::#method(#receiver, #(#args),*))
+            }
+            other => self.scope.expr(other),
+        }
+    }
+
+    /// Whether an expression uses names that are known for an iteration only.
+    fn is_sampled(&self, expr: &Expr) -> bool {
+        let used = idents(expr);
+        self.sampled.iter().any(|name| used.contains(name))
+    }
+
+    fn is_known(&self, expr: &Expr) -> bool {
+        match unparenthesized(expr) {
             Expr::Lit(_) => true,
             Expr::Path(path) => {
                 path.qself.is_none()
-                    && !path.path.get_ident().is_some_and(|name| self.bound.contains(name))
+                    && path.path.get_ident().is_none_or(|name| {
+                        !self.names.0.contains_key(name) || self.sampled.contains(name)
+                    })
             }
             Expr::Cast(cast) => self.is_known(&cast.expr),
-            Expr::MethodCall(call) => self.is_extents(call),
+            Expr::Binary(ExprBinary {
+                left,
+                op: BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_),
+                right,
+                ..
+            }) => self.is_known(left) && self.is_known(right),
+            Expr::MethodCall(call) => {
+                self.is_extents(call)
+                    || (call.method == "min" || call.method == "max")
+                        && call.turbofish.is_none()
+                        && call.args.len() == 1
+                        && self.is_known(&call.receiver)
+                        && call.args.iter().all(|arg| self.is_known(arg))
+            }
             Expr::Index(index) => {
                 matches!(unparenthesized(&index.expr), Expr::MethodCall(call) if self.is_extents(call))
                     && matches!(unparenthesized(&index.index), Expr::Lit(_))
@@ -116,7 +238,7 @@ impl OuterScope<'_> {
             && matches!(
                 unparenthesized(&call.receiver),
                 Expr::Path(path) if path.path.get_ident().is_some_and(|name| {
-                    self.scope.is_tensor(name) && !self.bound.contains(name)
+                    self.scope.is_tensor(name) && !self.names.0.contains_key(name)
                 })
             )
     }

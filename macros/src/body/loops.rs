@@ -8,6 +8,7 @@ use syn::{Block, Expr, ExprForLoop, Pat, RangeLimits, visit_mut::VisitMut};
 use super::{
     CpuBody,
     cost::{exact_weight, is_simple, weight},
+    guards::GuardedLoop,
     jumps, loop_call, short_axes, strips,
 };
 use crate::{
@@ -24,7 +25,7 @@ impl CpuBody<'_> {
         let weight = weight(&each.body);
         self.weight = self.weight.saturating_add(weight);
         if let Some(range) = self.stepped_range((*each.expr).clone()) {
-            let weight = exact_weight(&self.scope, each);
+            let weight = exact_weight(&self.scope, each, None);
             return self.stepped_for(each, &weight, &range);
         }
         let support = self.scope.support;
@@ -32,15 +33,20 @@ impl CpuBody<'_> {
         let rebound = self.scope.rebound(&each.body, Some(&chunk));
         let iterated = self.scope.expr(&each.expr);
         let reductions = reduce::find(each, self.strict);
-        let scatters = self.scatters(each, &reductions);
-        let body = self.iteration(each, &reductions, &scatters);
-        let copies: TokenStream =
-            scatters.iter().map(|scatter| scatter.begin(support, &chunk)).collect();
         let is_space = matches!(unparenthesized(&each.expr), Expr::Call(call) if is_ndrange(call));
         let variables: Vec<&Pat> = match &*each.pat {
             Pat::Tuple(tuple) => tuple.elems.iter().collect(),
             single => vec![single],
         };
+        let guarded = match (variables.last(), reductions.is_empty()) {
+            (Some(last), true) => GuardedLoop::new(&self.scope, each, last),
+            _ => None,
+        };
+        let inner = guarded.as_ref().map_or(each, |guarded| &guarded.each);
+        let scatters = self.scatters(inner, &reductions);
+        let body = self.iteration(inner, &reductions, &scatters);
+        let copies: TokenStream =
+            scatters.iter().map(|scatter| scatter.begin(support, &chunk)).collect();
         let at = self.loop_at(variables.len());
         let bounds: Vec<_> = (0..variables.len())
             .map(|k| (internal(&format!("begin{k}")), internal(&format!("end{k}"))))
@@ -48,7 +54,7 @@ impl CpuBody<'_> {
         let innermost = variables.len().saturating_sub(1);
         let strips = reductions
             .is_empty()
-            .then(|| strips::strips(&self.scope, each, variables[innermost]))
+            .then(|| strips::strips(&self.scope, inner, variables[innermost]))
             .flatten();
         let nested = variables.iter().zip(&bounds).enumerate();
         let loops = nested.rev().fold(body, |body, (at, (pattern, (begin, end)))| {
@@ -62,11 +68,15 @@ impl CpuBody<'_> {
             // The author's block has its own braces; an outer loop needs them around the inner one.
             let plain =
                 quote!({ #label for #pattern in #support::gate::<__OK, _>(#begin..#end) #body });
-            match &strips {
+            let row = match &strips {
                 Some(strips) if at == innermost => {
                     strips.around(support, (begin, end), &plain, &chunk)
                 }
                 _ => plain,
+            };
+            match &guarded {
+                Some(guarded) if at == innermost => guarded.limit(&self.scope, (begin, end), &row),
+                _ => row,
             }
         });
         let loops = self.with_reductions(&reductions, loops, &chunk);
@@ -76,7 +86,7 @@ impl CpuBody<'_> {
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let weight = match reductions.is_empty() && is_simple(&each.body) {
             true => quote!(#support::Simple(#weight)),
-            false => exact_weight(&self.scope, each),
+            false => exact_weight(&self.scope, each, Some(&iterated)),
         };
         let method = match &strips {
             _ if is_space => "nd_for",

@@ -74,7 +74,9 @@ pub use method::{
 pub use method_scope::{MapMethods, in_scope};
 pub use native::{Body, NativeBody};
 pub use not_a_func::{ByMut, ByRef, ByValue, ByView, NotAFunc};
-pub use parallel::{Chunk, LoopInt, RegionBlock, Simple, Weight, loop_cost, total_cost};
+pub use parallel::{
+    Chunk, Estimate, LoopInt, Middle, RegionBlock, Simple, Weight, loop_cost, total_cost,
+};
 pub use partial::Partial;
 pub(crate) use println::{HostMessageList, HostMessages};
 pub use println::{
@@ -104,8 +106,8 @@ pub use site::{
 };
 pub use stepped_range::{IntRange, SteppedRange};
 pub use strips::{
-    are_successive, lane_of, lanes, optimization_barrier, scalar, strip_end, whole_strips,
-    without_ends,
+    above, are_successive, at_least, at_most, below, lane_of, lanes, only, optimization_barrier,
+    scalar, strip_end, whole_strips, without_ends,
 };
 pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight, grid};
 pub use view::{ElementCount, Elements, View, WithCheckMode, index_of, indices_of};

@@ -1,9 +1,13 @@
 //! Parallel loops and regions of a CPU body. What is compiled for each loop is here: its body, once for each way to
 //! access tensors. [`chunking`](super::chunking) decides which iterations run where and how.
 
-use std::{cell::Cell, ops::Range, panic::Location};
+use std::{
+    cell::Cell,
+    ops::{Add, Mul, Range, Sub},
+    panic::Location,
+};
 
-use quadrants_ir::Const;
+use quadrants_ir::{Const, abi::MAX_RANK};
 
 pub use crate::dsl::LoopInt;
 
@@ -48,6 +52,86 @@ pub fn total_cost(own: u32, loops: &[u32]) -> u32 {
 #[must_use]
 pub fn loop_cost<I: LoopInt>(start: I, end: I, iteration: u32) -> u32 {
     u32::try_from(start.steps(end)).unwrap_or(u32::MAX).saturating_mul(iteration)
+}
+
+/// Arithmetic of estimated bounds. Integers wrap.
+pub trait Estimate: Copy {
+    /// `self + other`
+    #[must_use]
+    fn plus(self, other: Self) -> Self;
+    /// `self - other`
+    #[must_use]
+    fn minus(self, other: Self) -> Self;
+    /// `self * other`
+    #[must_use]
+    fn times(self, other: Self) -> Self;
+    /// The lesser one.
+    #[must_use]
+    fn lesser(self, other: Self) -> Self;
+    /// The greater one.
+    #[must_use]
+    fn greater(self, other: Self) -> Self;
+}
+
+macro_rules! estimate {
+    ($add:ident $sub:ident $mul:ident: $($ty:ident)*) => {$(
+        impl Estimate for $ty {
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.$add(other)
+            }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self.$sub(other)
+            }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self.$mul(other)
+            }
+            #[inline(always)]
+            fn lesser(self, other: Self) -> Self {
+                if other < self { other } else { self }
+            }
+            #[inline(always)]
+            fn greater(self, other: Self) -> Self {
+                if other > self { other } else { self }
+            }
+        }
+    )*};
+}
+
+estimate!(wrapping_add wrapping_sub wrapping_mul: i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
+estimate!(add sub mul: f32 f64);
+
+/// The indices of a loop, for an estimate of its cost.
+pub trait Middle {
+    /// An index.
+    type Index;
+
+    /// The index in the middle, or the first one if there is none.
+    fn middle(self) -> Self::Index;
+}
+
+impl<I: LoopInt> Middle for Range<I> {
+    type Index = I;
+
+    #[inline(always)]
+    fn middle(self) -> I {
+        self.start.forward(self.start.steps(self.end) / 2)
+    }
+}
+
+impl<D: IndexSpace> Middle for ndrange<D> {
+    type Index = D::Item;
+
+    #[inline(always)]
+    fn middle(self) -> D::Item {
+        let mut at = [D::Int::ZERO; MAX_RANK];
+        for (at, range) in at.iter_mut().zip(self.0.ranges().as_ref()) {
+            *at = range.clone().middle();
+        }
+        D::item(&at)
+    }
 }
 
 /// What the iterations of a loop that run together know.

@@ -43,6 +43,56 @@ pub fn without_ends<I: LoopInt, const MARGIN: usize>(begin: I, end: I) -> (I, I)
     }
 }
 
+/// The iterations of a row that are less than `bound`.
+#[inline(always)]
+#[must_use]
+pub fn below<I: LoopInt>((begin, end): (I, I), bound: I) -> (I, I) {
+    let end = if bound < end { bound } else { end };
+    (begin, if end < begin { begin } else { end })
+}
+
+/// The iterations of a row that are at most `bound`.
+#[inline(always)]
+#[must_use]
+pub fn at_most<I: LoopInt>((begin, end): (I, I), bound: I) -> (I, I) {
+    if bound < begin {
+        (begin, begin)
+    } else if bound < end {
+        // Not above `end`, so it does not overflow.
+        (begin, bound.forward(1))
+    } else {
+        (begin, end)
+    }
+}
+
+/// The iterations of a row that are at least `bound`.
+#[inline(always)]
+#[must_use]
+pub fn at_least<I: LoopInt>((begin, end): (I, I), bound: I) -> (I, I) {
+    let begin = if bound > begin { bound } else { begin };
+    (if begin > end { end } else { begin }, end)
+}
+
+/// The iterations of a row that are greater than `bound`.
+#[inline(always)]
+#[must_use]
+pub fn above<I: LoopInt>((begin, end): (I, I), bound: I) -> (I, I) {
+    if bound < begin {
+        (begin, end)
+    } else if bound < end {
+        (bound.forward(1), end)
+    } else {
+        (end, end)
+    }
+}
+
+/// The iteration of a row that is equal to `bound`, if there is one.
+#[inline(always)]
+#[must_use]
+pub fn only<I: LoopInt>(row: (I, I), bound: I) -> (I, I) {
+    at_most(at_least(row, bound), bound)
+}
+
 /// Iteration number `lane` of the strip that begins with `from`.
 #[inline(always)]
 #[must_use]

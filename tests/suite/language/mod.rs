@@ -45,6 +45,7 @@ mod floats;
 mod flow;
 mod generics;
 mod groups;
+mod guards;
 mod halves;
 mod inner_jumps;
 mod jumps;

@@ -176,11 +176,11 @@ fn strips_with_conditions_run_where_all_iterations_decide_equally() {
     let simd = &["__WIDE", "32usize", "8usize", "8usize"][..];
     let two = &["64usize", "32usize", "8usize", "8usize"][..];
     for (body, expected) in [
-        ("if i <= j { COLUMNS }", simd),
+        ("if i <= j { COLUMNS } else { y[[i, j]] = 0.0; }", simd),
         ("if i == j { y[[i, j]] = 1.0; } else if i < j { COLUMNS }", simd),
         ("let here = x[j]; if here > 0.5 { COLUMNS } else { y[[i, j]] = here; }", two),
         ("if i > 3 { y[[i, j]] = 0.0; } else { if j > 3 { COLUMNS } }", simd),
-        ("if j <= i { ROWS }", &["4usize", "4usize"]),
+        ("if j <= i { ROWS } else { y[[i, j]] = 0.0; }", &["4usize", "4usize"]),
         // What is before the condition would be done again.
         ("y[[i, j]] = 2.0; if i <= j { COLUMNS }", &[]),
         ("let here = wave(x[j]); if here > 0.5 { COLUMNS }", &[]),
