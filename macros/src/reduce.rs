@@ -150,6 +150,16 @@ impl LoopReduction {
         quote!(let #lane = #support::Partial::lane(&mut #part, #at);)
     }
 
+    pub(crate) fn is_of_locals(&self) -> bool {
+        matches!(self.target, ReductionPlace::Local { .. })
+    }
+
+    /// Defines the lane of an iteration among those outside of whole strips, by its position.
+    pub(crate) fn rest_lane_at(&self, support: &TokenStream, at: &TokenStream) -> TokenStream {
+        let Self { rest, lane, .. } = self;
+        quote!(let #lane = #support::Partial::lane(&mut #rest, #at);)
+    }
+
     /// The lanes of the iterations outside of whole strips.
     pub(crate) fn rest(&self, support: &TokenStream) -> TokenStream {
         let rest = &self.rest;

@@ -52,10 +52,8 @@ impl CpuBody<'_> {
             .map(|k| (internal(&format!("begin{k}")), internal(&format!("end{k}"))))
             .collect();
         let innermost = variables.len().saturating_sub(1);
-        let strips = reductions
-            .is_empty()
-            .then(|| strips::strips(&self.scope, inner, variables[innermost]))
-            .flatten();
+        let strips =
+            variables.last().and_then(|last| strips::strips(&self.scope, inner, last, &reductions));
         let nested = variables.iter().zip(&bounds).enumerate();
         let loops = nested.rev().fold(body, |body, (at, (pattern, (begin, end)))| {
             let label = (at == innermost).then(|| {
@@ -63,7 +61,14 @@ impl CpuBody<'_> {
                 quote!(#label:)
             });
             if at == innermost && !reductions.is_empty() {
-                return self.reduction_strips(each, &reductions, (begin, end), pattern, body);
+                let bounds = (begin, end);
+                return match &strips {
+                    Some(strips) => {
+                        let plain = self.reduction_rest(&reductions, bounds, pattern, &body, true);
+                        strips.around(support, bounds, &plain, &chunk)
+                    }
+                    None => self.reduction_strips(each, &reductions, bounds, pattern, &body),
+                };
             }
             // The author's block has its own braces; an outer loop needs them around the inner one.
             let plain =
@@ -169,7 +174,7 @@ impl CpuBody<'_> {
         let body = quote!({ let #pattern = #support::gate::<__OK, _>(#support::SteppedRange::at(&#values, #nth)); #body });
         let loops = match reductions.is_empty() {
             true => quote!(#label: for #nth in #begin..#end #body),
-            false => self.reduction_strips(each, &reductions, (&begin, &end), &nth, body),
+            false => self.reduction_strips(each, &reductions, (&begin, &end), &nth, &body),
         };
         let loops = self.with_reductions(&reductions, loops, &chunk);
         let copies: TokenStream =
@@ -215,39 +220,57 @@ impl CpuBody<'_> {
         reductions: &[LoopReduction],
         (begin, end): (&Ident, &Ident),
         pattern: &impl ToTokens,
-        body: TokenStream,
+        body: &TokenStream,
     ) -> TokenStream {
+        let rest = self.reduction_rest(reductions, (begin, end), pattern, body, false);
+        if each.body.stmts.iter().any(has_loop) {
+            return quote!({ #rest });
+        }
         let (support, width) = (self.scope.support, reduce::width(reductions));
-        let [from, to, at] = ["from", "to", "at"].map(internal);
+        let [from, at] = ["from", "at"].map(internal);
         let label = iteration_label();
-        let whole = (!each.body.stmts.iter().any(has_loop)).then(|| {
-            let lanes = reductions.iter().map(|reduction| reduction.lane_at(support, &at));
-            quote! {
-                #[allow(unused_variables, unused_assignments)]
-                for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) {
-                    #support::optimization_barrier();
-                    #label: for #at in 0..#width {
-                        #(#lanes)*
-                        let #pattern = #support::gate::<__OK, _>(#support::lane_of(#from, #at));
-                        #body
-                    }
+        let lanes = reductions.iter().map(|reduction| reduction.lane_at(support, &at));
+        quote! {{
+            let mut #begin = #begin;
+            #[allow(unused_variables, unused_assignments)]
+            for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) {
+                #support::optimization_barrier();
+                #label: for #at in 0..#width {
+                    #(#lanes)*
+                    let #pattern = #support::gate::<__OK, _>(#support::lane_of(#from, #at));
+                    #body
                 }
             }
-        });
+            #rest
+        }}
+    }
+
+    /// A loop over the iterations outside of whole strips. If `is_after_strips`, the lane of the first one is known.
+    fn reduction_rest(
+        &self,
+        reductions: &[LoopReduction],
+        (begin, end): (&Ident, &Ident),
+        pattern: &impl ToTokens,
+        body: &TokenStream,
+        is_after_strips: bool,
+    ) -> TokenStream {
+        let (support, width) = (self.scope.support, reduce::width(reductions));
+        let [from, to] = ["from", "to"].map(internal);
+        let (label, position) = (iteration_label(), strips::reduction_position());
         let start = (pattern.to_token_stream(), quote!(#support::gate::<__OK, _>(#from..#to)));
         let (pattern, iterated) =
             reductions.iter().fold(start, |(pattern, iterated), reduction| {
-                let (lane, lanes) = (&reduction.lane, reduction.rest(support));
+                let (lane, mut lanes) = (&reduction.lane, reduction.rest(support));
+                if is_after_strips {
+                    lanes = quote!(::core::iter::Iterator::skip(#lanes, #position));
+                }
                 (quote!((#lane, #pattern)), quote!(::core::iter::Iterator::zip(#lanes, #iterated)))
             });
-        let moved = whole.is_some().then(|| quote!(let mut #begin = #begin;));
-        quote! {{
-            #moved
-            #whole
+        quote! {
             for (#from, #to) in #support::strips::<_, #width>(#begin, #end) {
                 #label: for #pattern in #iterated #body
             }
-        }}
+        }
     }
 
     /// The loops of a chunk, between the definition and the combination of its partial results.

@@ -31,6 +31,7 @@ use crate::{
         pattern_ident, pattern_names, unparenthesized,
     },
     marks,
+    reduce::{self, LoopReduction},
     rewrite::BodyRewriter,
     tokens::{idents, internal},
 };
@@ -68,6 +69,8 @@ pub(super) struct StripCode {
     has_conditions: bool,
     /// Whether conditions guard accesses at the ends of a row.
     has_guards: bool,
+    /// Whether iterations reduce, and the number of lanes of a partial result.
+    reduces: Option<usize>,
 }
 
 /// Why a loop runs in strips.
@@ -99,6 +102,8 @@ struct StripBuilder<'b, 'a> {
     from: Ident,
     width: TokenStream,
     kind: StripKind,
+    /// What the loop reduces into. Each iteration has the same lane as without strips.
+    reductions: &'b [LoopReduction],
     arrays: usize,
     names: Vec<(Ident, Variability)>,
     before: PrecedingStmts,
@@ -122,9 +127,16 @@ pub(super) fn strips(
     scope: &BodyScope<'_>,
     each: &syn::ExprForLoop,
     variable: &Pat,
+    reductions: &[LoopReduction],
 ) -> Option<StripCode> {
     let has_loops = each.body.stmts.iter().any(has_loop);
     let stmts = &each.body.stmts;
+    // Reductions of bodies without inner loops have strips of their own.
+    if !reductions.is_empty() && !(has_loops && reductions.iter().all(LoopReduction::is_of_locals))
+    {
+        return None;
+    }
+    let reduces = (!reductions.is_empty()).then(|| reduce::width(reductions));
     let is_update = !has_loops && in_place::is_update(stmts);
     if each.label.is_some() || !has_loops && !is_update && !has_clamps(stmts) {
         return None;
@@ -150,6 +162,7 @@ pub(super) fn strips(
             from: from.clone(),
             width,
             kind,
+            reductions,
             arrays: 0,
             names,
             before: PrecedingStmts::default(),
@@ -171,8 +184,12 @@ pub(super) fn strips(
             StripKind::Chains => builder.has_chain,
         };
         let StripBuilder { arrays, width, has_conditions, has_guards, .. } = builder;
+        // Iterations must run in order, each in the lane after that of the one before.
+        if reduces.is_some() && (has_conditions || has_guards) {
+            return None;
+        }
         let bodies = vec![(width, tokens)];
-        let strips = StripCode { from: from.clone(), bodies, has_conditions, has_guards };
+        let strips = StripCode { from: from.clone(), bodies, has_conditions, has_guards, reduces };
         is_useful.then_some((arrays, strips))
     };
     let Some((arrays, mut strips)) = attempt(quote!(#NARROW), StripKind::Simd) else {
@@ -180,6 +197,8 @@ pub(super) fn strips(
     };
     let wide = match arrays {
         _ if !has_loops => None,
+        _ if reduces.is_some_and(|lanes| lanes < WIDE) => None,
+        ..=2 if reduces.is_some() => Some(quote!(#WIDE)),
         // The instruction level decides how many iterations hide the latency of operations on one local.
         ..=1 => Some(quote!(__WIDE)),
         2 => Some(quote!(#WIDE)),
@@ -210,10 +229,13 @@ impl StripCode {
         if self.has_conditions {
             return self.around_conditions(support, (begin, end), plain, chunk);
         }
+        let position = reduction_position();
         let strips = |(width, body): &(TokenStream, TokenStream), end: &Ident| {
+            let advance =
+                self.reduces.map(|lanes| quote!(#position = (#position + #width) % #lanes;));
             quote! {
                 #[allow(unused_variables, unused_assignments)]
-                for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) { #body }
+                for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) { #body #advance }
             }
         };
         let all = match self.bodies.split_last() {
@@ -231,8 +253,10 @@ impl StripCode {
             }
             _ => self.bodies.iter().map(|body| strips(body, end)).collect(),
         };
+        let first_position = self.reduces.map(|_| quote!(let mut #position = 0usize;));
         quote! {{
             let mut #begin = #begin;
+            #first_position
             if #chunk.check_mode.is_unchecked() { #all }
             #plain
         }}
@@ -286,6 +310,11 @@ impl StripCode {
             #plain
         }}
     }
+}
+
+/// The variable with the lane of a reduction's next iteration.
+pub(super) fn reduction_position() -> Ident {
+    internal("position")
 }
 
 /// The label of a strip's block.
@@ -547,12 +576,19 @@ impl StripBuilder<'_, '_> {
         quote!(let #variable = #support::gate::<__OK, _>(#support::lane_of(#from, #lane));)
     }
 
-    /// Loads the locals that statements use, in one iteration.
+    /// Loads the locals that statements use, and finds the lanes of what they reduce into, in one iteration.
     fn loads(&self, stmts: &[Stmt]) -> TokenStream {
         let used = idents(&quote!(#(#stmts)*));
-        let lane = internal("lane");
+        let (lane, position) = (internal("lane"), reduction_position());
         let arrays = self.visible_arrays().filter(|(name, _)| used.contains(name));
-        arrays.map(|(name, array)| quote!(let mut #name = #array[#lane];)).collect()
+        let loads = arrays.map(|(name, array)| quote!(let mut #name = #array[#lane];));
+        let lanes = self
+            .reductions
+            .iter()
+            .filter(|reduction| used.iter().any(|name| reduction.is_of_local(name)));
+        let at = quote!(#position + #lane);
+        let lanes = lanes.map(|reduction| reduction.rest_lane_at(self.scope.support, &at));
+        loads.chain(lanes).collect()
     }
 
     /// Stores the locals that statements assign, in one iteration.
@@ -595,7 +631,7 @@ impl StripBuilder<'_, '_> {
     }
 
     fn rewrite(&self) -> BodyRewriter<'_> {
-        let mut rewrite = self.scope.rewrite(&[], false);
+        let mut rewrite = self.scope.rewrite(self.reductions, false);
         rewrite.bind_variables(self.variable);
         rewrite
     }

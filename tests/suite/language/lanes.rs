@@ -86,6 +86,37 @@ source! { nested;
     }
 }
 
+// Exact sums of floats, so that the order of additions does not matter.
+source! { reduced;
+    fn run(m: usize, x: &Tensor<f64, 1>, out: &mut Tensor<f64, 1>) -> (f64, i64, f64) {
+        let mut total = 0.0f64;
+        let mut count = 0i64;
+        let mut least = 1e9f64;
+        for i in 0..x.len() {
+            let mut sum = 0.0;
+            for k in 0..m {
+                let part = x[i] * k as f64;
+                sum += part;
+                if k == 2 {
+                    count += 1;
+                }
+            }
+            out[i] = sum;
+            total += sum;
+            least = least.min(sum);
+        }
+        let mut single = 0.0;
+        for i in 1..x.len() {
+            let mut sum = 1.0;
+            for k in 0..m {
+                sum += (k as f64 + x[i]).abs();
+            }
+            single += sum;
+        }
+        (total + single, count, least)
+    }
+}
+
 source! { product;
     fn run(a: &Tensor<f64, 2>, b: &Tensor<f64, 2>, out: &mut Tensor<f64, 2>) {
         for (i, j) in qd::ndrange(out.shape()) {
@@ -450,6 +481,11 @@ fn inner_loops_with_a_uniform_trip_count_match_for_every_strip_length(
             let y = Array::of(&(0..m).map(|k| k as f32).collect::<Vec<_>>());
             let out = Array::zeros([n, 4]);
             referee!(&on.program, shared [5, 0.75] [x, y] [out] within tolerance);
+        }
+        for m in [0, 1, 7] {
+            let exact = Array::of(&numbers(n, |k| (k * 3 % 64) as f64 - 9.0));
+            let out = Array::zeros([n]);
+            referee!(&on.program, reduced[m][exact][out]);
         }
         referee!(&on.program, alone [0.75] [] [x] within tolerance);
         let x = Array::new(&numbers(3 * n, |k| k), [3, n]);

@@ -283,6 +283,30 @@ fn accesses_that_are_not_contiguous_keep_the_plain_body() {
 }
 
 #[test]
+fn reductions_with_inner_loops_run_in_strips() {
+    let body = |stmts: &str| {
+        format!(
+            "{{ let mut total = 0.0; let mut least = 9.0f32; for i in 0..x.len() {{
+                let mut sum = 0.0; for k in 0..n {{ sum += x[k] * x[i]; }} {stmts}
+            }} y[[0, 0]] = total; y[[0, 1]] = least; }}"
+        )
+    };
+    let widths = |stmts| widths(syn::parse_str(&body(stmts)).expect("a block"));
+    assert_eq!(widths("total += sum;"), ["64usize", "32usize", "8usize"]);
+    assert_eq!(widths("total += sum; least = least.min(sum);"), ["32usize", "8usize"]);
+    assert_eq!(widths("if sum > 0.0 { total += sum; }"), ["64usize", "32usize", "8usize"]);
+    // Strips of bodies without inner loops are those of the reduction.
+    let plain = parse_quote!({
+        let mut total = 0.0;
+        for i in 0..x.len() {
+            total += x[i];
+        }
+        y[[0, 0]] = total;
+    });
+    assert_eq!(self::widths(plain), ["64usize"]);
+}
+
+#[test]
 fn elementary_functions_tuples_and_funcs_run_in_strips() {
     for value in [
         "sum += x[k].sin().powf(0.5);",
