@@ -40,6 +40,12 @@ pub struct SearchPaths {
 }
 
 impl LibrarySearch {
+    /// Whether the variable says `off`: nothing is searched for. Only for libraries that can be done without.
+    #[must_use]
+    pub fn is_off(&self, env: &Environment<'_>) -> bool {
+        env(self.variable).is_some_and(|value| value == "off")
+    }
+
     /// All existing libraries in search order, then the bare file names.
     #[must_use]
     pub fn search_paths(&self, env: &Environment<'_>) -> SearchPaths {
