@@ -10,6 +10,7 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
+    activity,
     code::{Code, Result},
     context,
     fault::Action,
@@ -64,6 +65,7 @@ pub(crate) fn run(
     body: impl FnOnce(&ApiCall) -> Result<(), Stop>,
 ) -> c_int {
     let call = ApiCall::new(family, function);
+    let _record = (family == Family::Hip).then(activity::enter_api).flatten();
     match catch_unwind(AssertUnwindSafe(|| body(&call))) {
         Ok(Ok(()) | Err(Stop::Ignored)) => 0,
         Ok(Err(Stop::Code(code))) => code.0,

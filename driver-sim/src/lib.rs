@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod activity;
 mod clock;
 mod code;
 mod collectives;
@@ -42,6 +43,7 @@ pub use counts::{CreatedCounts, LiveCounts};
 pub use driver_version::{CudaVersion, RocmVersion};
 pub use exports::{
     collective_symbol, collective_symbols, cuda_symbol, cuda_symbols, hip_symbol, hip_symbols,
+    roctracer_symbol, roctracer_symbols,
 };
 pub use memory::{AccessKind, InvalidAccess, Origin};
 pub use op::OpKind;

@@ -26,5 +26,6 @@ mod suite {
     mod peer;
     mod pool;
     mod races;
+    mod roctracer;
     mod support;
 }
