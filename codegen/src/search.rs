@@ -40,10 +40,14 @@ pub struct SearchPaths {
 }
 
 impl LibrarySearch {
-    /// Whether the variable says `off`: nothing is searched for. Only for libraries that can be done without.
+    /// Whether a library that is not necessary is searched for: not if the variable says `off`. For simulated devices,
+    /// which an installed library does not know, only if the variable names one.
     #[must_use]
-    pub fn is_off(&self, env: &Environment<'_>) -> bool {
-        env(self.variable).is_some_and(|value| value == "off")
+    pub fn is_wanted(&self, env: &Environment<'_>, simulated: bool) -> bool {
+        match env(self.variable).filter(|value| !value.is_empty()) {
+            Some(value) => value != "off",
+            None => !simulated,
+        }
     }
 
     /// All existing libraries in search order, then the bare file names.

@@ -65,7 +65,7 @@ pub(crate) fn run(
     body: impl FnOnce(&ApiCall) -> Result<(), Stop>,
 ) -> c_int {
     let call = ApiCall::new(family, function);
-    let _record = (family == Family::Hip).then(activity::enter_api).flatten();
+    let _record = function.is_of_driver().then(|| activity::enter_call(family)).flatten();
     match catch_unwind(AssertUnwindSafe(|| body(&call))) {
         Ok(Ok(()) | Err(Stop::Ignored)) => 0,
         Ok(Err(Stop::Code(code))) => code.0,
@@ -76,6 +76,12 @@ pub(crate) fn run(
 impl ExportedFunction {
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, index: AtomicU32::new(0) }
+    }
+
+    /// Whether it is a function of a driver, such as `cuInit` or `hipInit`, and not of the simulator or another library.
+    fn is_of_driver(&self) -> bool {
+        let rest = self.name.strip_prefix("cu").or_else(|| self.name.strip_prefix("hip"));
+        rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
     }
 
     fn index(&self) -> usize {

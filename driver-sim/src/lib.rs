@@ -42,8 +42,8 @@ pub use code::Code;
 pub use counts::{CreatedCounts, LiveCounts};
 pub use driver_version::{CudaVersion, RocmVersion};
 pub use exports::{
-    collective_symbol, collective_symbols, cuda_symbol, cuda_symbols, hip_symbol, hip_symbols,
-    roctracer_symbol, roctracer_symbols,
+    collective_symbol, collective_symbols, cuda_symbol, cuda_symbols, cupti_symbol, cupti_symbols,
+    hip_symbol, hip_symbols, roctracer_symbol, roctracer_symbols,
 };
 pub use memory::{AccessKind, InvalidAccess, Origin};
 pub use op::OpKind;

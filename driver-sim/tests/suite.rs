@@ -14,6 +14,7 @@ mod suite {
     }
     mod context;
     mod copy_2d;
+    mod cupti;
     mod exports;
     mod faults;
     mod graph;

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::{
-    activity::{self, Callback},
+    activity::roctracer::{self as activity, Callback},
     entry::driver_functions,
     pointer::{Array, Out},
 };
@@ -34,7 +34,7 @@ pub(crate) extern "C" fn roctracer_version_minor() -> c_int {
     1
 }
 
-// The functions are of no driver: nothing depends on this one, except that those of HIP are recorded.
+// The functions are of no driver: nothing depends on this one.
 driver_functions! {
     /// Makes a pool, or with null the default one, if there is none yet.
     fn [Cuda roctracer_open_pool_expl](properties: Array<Properties>, pool: Out<usize>) |_call| {

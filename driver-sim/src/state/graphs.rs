@@ -172,7 +172,7 @@ impl WorldState {
                 NodeWork::Empty => (Work::Marker, OpKind::GraphLaunch),
             };
             let times = [launched + start, launched + end];
-            let activity = Activity::of(&work, &kind, self.ordinal, times);
+            let activity = Activity::of((&work, &kind), self.ordinal, times, sequence);
             let operation = Operation { work, kind, event: None, remote: None };
             let op = self.push(operation, (handle, turn, sequence), &before);
             self.activities.extend(activity.map(|activity| (op, activity)));

@@ -295,7 +295,8 @@ impl WorldState {
         let cost = operation.work.cost();
         let turn = self.turn(stream)?;
         let place = (self.stream_handle(stream), turn, self.stream(stream)?.sequence);
-        let activity = |times| Activity::of(&operation.work, &operation.kind, self.ordinal, times);
+        let of = (&operation.work, &operation.kind);
+        let activity = |times| Activity::of(of, self.ordinal, times, 0);
         let end = self.end_after(stream, cost)?;
         let activity = activity([end - cost, end]);
         let id = self.push(operation, place, &after);

@@ -129,27 +129,25 @@ struct Roctracer {
     has_pool: AtomicBool,
 }
 
-static ROCTRACER: OnceLock<Result<Option<Arc<Roctracer>>>> = OnceLock::new();
+static ROCTRACER: OnceLock<Result<Arc<Roctracer>>> = OnceLock::new();
 
-/// roctracer; none where the environment turns it off. The simulator has one only where the environment names it: a
-/// library of ROCm does not know of the simulator's devices.
+/// roctracer; none where it is not wanted.
 ///
 /// # Errors
 /// It is not found, or has another version.
 pub(crate) fn open(simulated: bool) -> Result<Option<Arc<dyn Activities>>> {
     let environment = |name: &str| std::env::var_os(name);
+    if !SEARCH.is_wanted(&environment, simulated) {
+        return Ok(None);
+    }
     let opened = ROCTRACER.get_or_init(|| {
-        let is_named = environment(ROCTRACER_VARIABLE).is_some_and(|value| !value.is_empty());
-        if SEARCH.is_off(&environment) || simulated && !is_named {
-            return Ok(None);
-        }
         let candidates = SEARCH.search_paths(&environment).candidates;
         // SAFETY: each is roctracer by its name, or the user selected it as roctracer.
         let library = unsafe { Library::open(crate::BACKEND, &candidates, ROCTRACER_VARIABLE) }?;
         // SAFETY: the library is roctracer, and stays loaded.
-        unsafe { Roctracer::load(library.name(), &|symbol| library.resolve(symbol)) }.map(Some)
+        unsafe { Roctracer::load(library.name(), &|symbol| library.resolve(symbol)) }
     });
-    opened.clone().map(|roctracer| roctracer.map(|roctracer| roctracer as Arc<dyn Activities>))
+    opened.clone().map(|roctracer| Some(roctracer as Arc<dyn Activities>))
 }
 
 impl Roctracer {

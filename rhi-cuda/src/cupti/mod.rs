@@ -20,7 +20,7 @@ use quadrants_codegen::search::LibrarySearch;
 use quadrants_rhi::{
     Activities, Activity, DriverError, DriverErrorKind, Error, Result,
     activity::{ActivityStore, each_record},
-    table::{Library, Status},
+    table::{Library, Resolve, Status},
 };
 
 /// The environment variable that selects the CUPTI library; `off` for none.
@@ -112,35 +112,40 @@ fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) ->
 struct Cupti {
     table: Table,
     name: String,
+    store: ActivityStore,
+    /// Null while nothing is recorded.
+    subscriber: AtomicPtr<c_void>,
 }
 
-/// The records. They are the process's, because CUPTI's callbacks have no argument for them.
-static STORE: ActivityStore = ActivityStore::new(MAX_ACTIVITIES);
-/// While something is recorded.
-static SUBSCRIBER: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-static CUPTI: OnceLock<Result<Option<Arc<Cupti>>>> = OnceLock::new();
+/// The CUPTI of the process, because its callbacks have no argument for one.
+static CUPTI: OnceLock<Result<Arc<Cupti>>> = OnceLock::new();
 
-/// CUPTI; none where the environment turns it off.
+/// CUPTI; none where it is not wanted.
 ///
 /// # Errors
 /// It is not found, or too old.
-pub(crate) fn open() -> Result<Option<Arc<dyn Activities>>> {
+pub(crate) fn open(simulated: bool) -> Result<Option<Arc<dyn Activities>>> {
+    let environment = |name: &str| std::env::var_os(name);
+    if !SEARCH.is_wanted(&environment, simulated) {
+        return Ok(None);
+    }
     let opened = CUPTI.get_or_init(|| {
-        if SEARCH.is_off(&|name| std::env::var_os(name)) {
-            return Ok(None);
-        }
-        Cupti::load().map(|cupti| Some(Arc::new(cupti)))
+        let candidates = SEARCH.search_paths(&environment).candidates;
+        // SAFETY: each is CUPTI by its name, or the user selected it as CUPTI.
+        let library = unsafe { Library::open(crate::BACKEND, &candidates, CUPTI_VARIABLE) }?;
+        // SAFETY: the library is CUPTI, and stays loaded.
+        let cupti = unsafe { Cupti::load(library.name(), &|symbol| library.resolve(symbol)) };
+        cupti.map(Arc::new)
     });
-    opened.clone().map(|cupti| cupti.map(|cupti| cupti as Arc<dyn Activities>))
+    opened.clone().map(|cupti| Some(cupti as Arc<dyn Activities>))
 }
 
 impl Cupti {
-    fn load() -> Result<Self> {
-        let candidates = SEARCH.search_paths(&|name| std::env::var_os(name)).candidates;
-        // SAFETY: each is CUPTI by its name, or the user selected it as CUPTI.
-        let library = unsafe { Library::open(crate::BACKEND, &candidates, CUPTI_VARIABLE) }?;
-        // SAFETY: the rows are CUPTI's documented signatures, and the library stays loaded.
-        let table = unsafe { Table::load(library.name(), &|symbol| library.resolve(symbol)) }?;
+    /// # Safety
+    /// `resolve` returns the functions of CUPTI, which stay callable until the process ends.
+    unsafe fn load(library: &str, resolve: &Resolve<'_>) -> Result<Self> {
+        // SAFETY: the rows are CUPTI's documented signatures; the rest by the caller.
+        let table = unsafe { Table::load(library, resolve) }?;
         let mut version = 0;
         // SAFETY: it writes a number.
         unsafe { table.version(&mut version) }?;
@@ -153,7 +158,8 @@ impl Cupti {
             100_000.. => format!("CUPTI {}.{}", version / 10_000, version % 10_000 / 100),
             _ => format!("CUPTI, version {version}"),
         };
-        Ok(Self { table, name })
+        let store = ActivityStore::new(MAX_ACTIVITIES);
+        Ok(Self { table, name, store, subscriber: AtomicPtr::new(ptr::null_mut()) })
     }
 
     fn start(&self) -> Result<()> {
@@ -162,7 +168,7 @@ impl Cupti {
         unsafe { self.table.subscribe(&mut subscriber, ignore, ptr::null_mut()) }?;
         let enabled = self.enable();
         if enabled.is_ok() {
-            SUBSCRIBER.store(subscriber, Relaxed);
+            self.subscriber.store(subscriber, Relaxed);
         } else {
             self.disable(subscriber);
         }
@@ -205,8 +211,8 @@ impl Cupti {
                 found.extend(records::read(record));
             })
         };
-        STORE.add(found);
-        STORE.lose(u64::from(!all));
+        self.store.add(found);
+        self.store.lose(u64::from(!all));
     }
 }
 
@@ -216,7 +222,7 @@ impl Activities for Cupti {
     }
 
     fn begin(&self) -> Result<()> {
-        STORE.begin(|| self.start())
+        self.store.begin(|| self.start())
     }
 
     fn enter(&self, call: u64) {
@@ -240,15 +246,15 @@ impl Activities for Cupti {
         if let Err(error) = unsafe { self.table.flush(0) } {
             tracing::debug!(%error, "CUPTI returns no activities");
         }
-        STORE.take(is_wanted)
+        self.store.take(is_wanted)
     }
 
     fn take_lost(&self) -> u64 {
-        STORE.take_lost()
+        self.store.take_lost()
     }
 
     fn end(&self) {
-        STORE.end(|| self.disable(SUBSCRIBER.swap(ptr::null_mut(), Relaxed)));
+        self.store.end(|| self.disable(self.subscriber.swap(ptr::null_mut(), Relaxed)));
     }
 }
 
@@ -279,7 +285,7 @@ unsafe extern "C" fn completed(
     _: usize,
     valid: usize,
 ) {
-    if let Some(Ok(Some(cupti))) = CUPTI.get() {
+    if let Some(Ok(cupti)) = CUPTI.get() {
         if !buffer.is_null() {
             // SAFETY: CUPTI filled it.
             unsafe { cupti.read(buffer, valid) };
@@ -287,7 +293,7 @@ unsafe extern "C" fn completed(
         let mut dropped = 0;
         // SAFETY: CUPTI passed the context and the stream, and writes a number.
         if unsafe { cupti.table.dropped(context, stream, &mut dropped) }.is_ok() {
-            STORE.lose(dropped as u64);
+            cupti.store.lose(dropped as u64);
         }
     }
     if let Some(layout) = layout().filter(|_| !buffer.is_null()) {

@@ -16,6 +16,7 @@ use quadrants_rhi_amdgpu::{
     ROCTRACER_VARIABLE,
     rhi::table::{Library, loaded_files},
 };
+use quadrants_rhi_cuda::CUPTI_VARIABLE;
 use quadrants_tests::{TestBackend, on_gpu_backends};
 
 use super::{N, blocks, check, scale, spans_of, track_of};
@@ -49,10 +50,17 @@ const ROCTRACER: Interface = Interface {
     function: "roctracer_version_major",
 };
 
+const CUPTI: Interface = Interface {
+    name: "CUPTI, version 28",
+    driver: quadrants_rhi_cuda::LIBRARY_VARIABLE,
+    variable: CUPTI_VARIABLE,
+    has_nodes: true,
+    function: "cuptiGetVersion",
+};
+
 impl Interface {
-    fn of(backend: TestBackend) -> Option<Self> {
-        let is_tested = backend == TestBackend::AmdGpu && backend.open_simulated().is_some();
-        is_tested.then_some(ROCTRACER)
+    fn of(backend: TestBackend) -> &'static Self {
+        if backend == TestBackend::Cuda { &CUPTI } else { &ROCTRACER }
     }
 }
 
@@ -111,7 +119,7 @@ fn profiled(backend: TestBackend) -> qd::Result<()> {
     }
     // Ends the line of the test's name.
     println!();
-    print_loaded(&ROCTRACER);
+    print_loaded(Interface::of(backend));
     let (result, timeline) = program.profile(|| {
         for _ in 0..2 {
             scale(2.0, &mut y).launch_on(&one)?;
@@ -125,7 +133,7 @@ fn profiled(backend: TestBackend) -> qd::Result<()> {
         Ok::<_, qd::Error>((large.to_vec()?[0], copied.to_vec()?[0]))
     })?;
     assert_eq!(result?, (0.0, 3.0));
-    print_loaded(&ROCTRACER);
+    print_loaded(Interface::of(backend));
     check(&timeline);
     print(&timeline);
     assert_eq!(y.to_vec()?[0], 4.0);
@@ -139,22 +147,33 @@ fn profiled(backend: TestBackend) -> qd::Result<()> {
     Ok(())
 }
 
-/// Takes roctracer as another profiler does, and then profiles.
+/// Takes the interface as another profiler does, and then profiles.
 fn beside_another(backend: TestBackend) -> qd::Result<()> {
     unsafe extern "C" fn ignore(_: *const u8, _: *const u8, _: *mut c_void) {}
-    let path = std::env::var_os(ROCTRACER_VARIABLE).expect("the child's variable");
+    let variable = Interface::of(backend).variable;
+    let path = std::env::var_os(variable).expect("the child's variable");
     // SAFETY: it is the simulator's library.
-    let library = unsafe { Library::open("amdgpu", &[path], ROCTRACER_VARIABLE) }?;
-    let open = library.resolve("roctracer_open_pool_expl").expect("a function");
-    // Mode, size, allocator and its argument, callback and its argument.
-    let properties = [0usize, 1 << 16, 0, 0, ignore as unsafe extern "C" fn(_, _, _) as usize, 0];
-    // SAFETY: the C signature of the function, which copies the properties.
-    let opened = unsafe {
-        let open: unsafe extern "C" fn(*const usize, *mut *mut c_void) -> c_int =
-            std::mem::transmute(open);
-        open(properties.as_ptr(), std::ptr::null_mut())
+    let library = unsafe { Library::open("another profiler", &[path], variable) }?;
+    let function = |name| library.resolve(name).expect("a function");
+    let ignore = ignore as unsafe extern "C" fn(_, _, _) as usize;
+    let taken = if backend == TestBackend::Cuda {
+        // SAFETY: the C signature of the function. It writes an address, and calls nothing back.
+        unsafe {
+            let subscribe: unsafe extern "C" fn(*mut usize, usize, usize) -> c_int =
+                std::mem::transmute(function("cuptiSubscribe"));
+            subscribe(&mut 0, ignore, 0)
+        }
+    } else {
+        // Mode, size, allocator and its argument, callback and its argument.
+        let properties = [0usize, 1 << 16, 0, 0, ignore, 0];
+        // SAFETY: the C signature of the function, which copies the properties.
+        unsafe {
+            let open: unsafe extern "C" fn(*const usize, *mut *mut c_void) -> c_int =
+                std::mem::transmute(function("roctracer_open_pool_expl"));
+            open(properties.as_ptr(), std::ptr::null_mut())
+        }
     };
-    assert_eq!(opened, 0);
+    assert_eq!(taken, 0);
     profiled(backend)
 }
 
@@ -208,8 +227,11 @@ fn without_events(printed: &Printed, is_exact: impl Fn(&str) -> bool) -> Vec<(St
 
 #[on_gpu_backends]
 fn times_are_those_of_the_interface(backend: TestBackend) {
-    let Some(interface) = Interface::of(backend) else { return };
-    let test = (backend, &interface);
+    if backend.open_simulated().is_none() {
+        return;
+    }
+    let interface = Interface::of(backend);
+    let test = (backend, interface);
     let by_events = run(test, "a profile by an interface", Path::new("off"), "lazy");
     assert_eq!(by_events.notes, [""; 0], "it is turned off");
     for schedule in ["lazy", "eager", "random", "adversarial"] {
@@ -250,8 +272,11 @@ fn times_are_those_of_the_interface(backend: TestBackend) {
 
 #[on_gpu_backends]
 fn without_the_interface_the_reason_is_in_the_timeline(backend: TestBackend) {
-    let Some(interface) = Interface::of(backend) else { return };
-    let test = (backend, &interface);
+    if backend.open_simulated().is_none() {
+        return;
+    }
+    let interface = Interface::of(backend);
+    let test = (backend, interface);
     let work = "a profile by an interface";
     let by_events = run(test, work, Path::new("off"), "lazy");
     let refused = |work: &str, library: &Path, reason: &str| {

@@ -1,21 +1,17 @@
-//! The records of the simulated roctracer: what the device does, and the calls of the HIP API.
-//!
-//! Like roctracer, it is one of the process: all worlds write to it. Pools pass their records on by a callback, which
-//! runs on the thread that fills or flushes the pool, and not on a thread of the library.
+//! The records of the simulated roctracer, and the pools that keep them. A pool passes its records on by a callback,
+//! which runs on the thread that fills or flushes the pool, and not on a thread of the library.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     ffi::c_void,
     mem::take,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
 use parking_lot::Mutex;
 
-use crate::{
-    code::{Code, Result},
-    op::{OpKind, Work},
-};
+use super::{Activity, ActivityKind};
+use crate::code::{Code, Result};
 
 /// `activity_record_t`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,14 +54,6 @@ struct Tracer {
     domains: [Option<usize>; DOMAINS],
 }
 
-/// An activity that is recorded when its operation has run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Activity(Record);
-
-/// A call of the HIP API. Its drop records it.
-#[derive(Debug)]
-pub(crate) struct ApiRecord(u64);
-
 /// The number of domains, `ACTIVITY_DOMAIN_NUMBER`.
 const DOMAINS: usize = 8;
 pub(crate) const HIP_OPS: u32 = 2;
@@ -85,18 +73,12 @@ const NO_DEFAULT_POOL: Code = Code(-4);
 const DEFAULT_POOL_EXISTS: Code = Code(-5);
 pub(crate) const MISMATCHED_ID: Code = Code(-7);
 
-/// When the simulated device's clock began, by the clock of the records, which are different ones on a GPU, too.
-const EPOCH: u64 = 1 << 40;
-
 /// A bit for each domain that is recorded.
 static RECORDED: AtomicU32 = AtomicU32::new(0);
-static NEXT_CORRELATION: AtomicU64 = AtomicU64::new(1);
 static TRACER: Mutex<Tracer> =
     Mutex::new(Tracer { pools: Vec::new(), default: None, domains: [None; DOMAINS] });
 
 thread_local! {
-    /// The correlation id of the call of the HIP API that the thread is in; 0 for none.
-    static CORRELATION: Cell<u64> = const { Cell::new(0) };
     static EXTERNAL_IDS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -155,7 +137,7 @@ fn is_recorded(domain: u32) -> bool {
 }
 
 /// Adds records of a domain to its pool.
-fn write(domain: u32, records: &[Record]) {
+fn add(domain: u32, records: &[Record]) {
     let full = {
         let mut tracer = TRACER.lock();
         let Some(pool) = tracer.domains[domain as usize] else { return };
@@ -169,70 +151,39 @@ fn write(domain: u32, records: &[Record]) {
     }
 }
 
-/// Begins to record a call of the HIP API by this thread, if the domain is recorded.
-pub(crate) fn enter_api() -> Option<ApiRecord> {
-    is_recorded(HIP_API).then(|| {
-        let correlation = NEXT_CORRELATION.fetch_add(1, Relaxed);
-        CORRELATION.set(correlation);
-        ApiRecord(correlation)
-    })
+pub(crate) fn records_calls() -> bool {
+    is_recorded(HIP_API)
 }
 
-impl Drop for ApiRecord {
-    fn drop(&mut self) {
-        CORRELATION.set(0);
-        let correlation = self.0;
-        let call = Record { domain: HIP_API, correlation, ..Record::default() };
-        let external = EXTERNAL_IDS.with_borrow(|ids| ids.last().copied());
-        match external {
-            Some(id) => {
-                let (domain, operation, owner) = (EXT_API, EXTERN_ID, [id, 0]);
-                let id = Record { domain, operation, correlation, owner, ..Record::default() };
-                write(HIP_API, &[id, call]);
-            }
-            None => write(HIP_API, &[call]),
+/// Records a call of the HIP API by this thread, after its external id, if it has one.
+pub(crate) fn write_call(correlation: u64) {
+    let call = Record { domain: HIP_API, correlation, ..Record::default() };
+    let external = EXTERNAL_IDS.with_borrow(|ids| ids.last().copied());
+    match external {
+        Some(id) => {
+            let (domain, operation, owner) = (EXT_API, EXTERN_ID, [id, 0]);
+            let id = Record { domain, operation, correlation, owner, ..Record::default() };
+            add(HIP_API, &[id, call]);
         }
+        None => add(HIP_API, &[call]),
     }
 }
 
-impl Activity {
-    /// The activity of an operation, which the simulated device begins and ends at these times. `None` if it is none,
-    /// or if the thread is in no recorded call of the HIP API.
-    pub(crate) fn of(
-        work: &Work,
-        kind: &OpKind,
-        ordinal: u16,
-        [start, end]: [u64; 2],
-    ) -> Option<Self> {
-        let correlation = CORRELATION.get();
-        if correlation == 0 || !is_recorded(HIP_OPS) {
-            return None;
-        }
-        // Events are barriers, as in the HIP runtime since 2026. Allocations and frees are no work of the device.
-        let (operation, command) = match (work, kind) {
-            (Work::Launch(_), _) => (DISPATCH, 0x11f0),
-            (Work::Fill { .. }, _) => (COPY, 0x1207),
-            (Work::Copy { .. } | Work::Upload { .. } | Work::PeerWrite { .. }, _) => (COPY, 0x11f5),
-            (Work::Marker, OpKind::CopyDtoh) => (COPY, 0x11f3),
-            (Work::Marker, OpKind::Record) => (BARRIER, 0x11fe),
-            _ => return None,
-        };
-        Some(Self(Record {
-            domain: HIP_OPS,
-            kind: command,
-            operation,
-            correlation,
-            begin: EPOCH + start,
-            end: EPOCH + end,
-            owner: [ordinal.into(), 0],
-            bytes: 0,
-        }))
+/// Records an activity. Events are barriers, as in the HIP runtime since 2026.
+pub(crate) fn write(activity: &Activity) {
+    if !is_recorded(HIP_OPS) {
+        return;
     }
-
-    /// The operation has run.
-    pub(crate) fn record(self) {
-        write(HIP_OPS, &[self.0]);
-    }
+    let (operation, kind) = match activity.kind {
+        ActivityKind::Kernel => (DISPATCH, 0x11f0),
+        ActivityKind::Fill => (COPY, 0x1207),
+        ActivityKind::Copy => (COPY, 0x11f5),
+        ActivityKind::CopyToHost => (COPY, 0x11f3),
+        ActivityKind::Event => (BARRIER, 0x11fe),
+    };
+    let Activity { correlation, begin, end, ordinal, .. } = *activity;
+    let (domain, owner) = (HIP_OPS, [ordinal.into(), 0]);
+    add(domain, &[Record { domain, kind, operation, correlation, begin, end, owner, bytes: 0 }]);
 }
 
 impl Tracer {
