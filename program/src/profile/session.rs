@@ -419,3 +419,6 @@ impl Session {
         track.last.into_iter().chain(track.waits_for.iter().copied()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
