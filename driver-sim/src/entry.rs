@@ -78,7 +78,8 @@ impl ExportedFunction {
         Self { name, index: AtomicU32::new(0) }
     }
 
-    /// Whether it is a function of a driver, such as `cuInit` or `hipInit`, and not of the simulator or another library.
+    /// Whether it is a function of a driver, such as `cuInit` or `hipInit`, and not of the simulator or another
+    /// library.
     fn is_of_driver(&self) -> bool {
         let rest = self.name.strip_prefix("cu").or_else(|| self.name.strip_prefix("hip"));
         rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))

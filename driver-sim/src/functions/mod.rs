@@ -1,5 +1,6 @@
-//! The exported functions of libcuda and libamdhip64, in [`collectives`] those of libnccl, in [`cupti`] those of libcupti,
-//! and in [`roctracer`] those of libroctracer64. Functions of the drivers that differ in the name alone are defined once.
+//! The exported functions of libcuda and libamdhip64, in [`collectives`] those of libnccl, in [`cupti`] those of
+//! libcupti, and in [`roctracer`] those of libroctracer64. Functions of the drivers that differ in the name alone are
+//! defined once.
 
 pub(crate) mod collectives;
 mod context;

@@ -190,8 +190,8 @@ impl Roctracer {
         enabled
     }
 
-    /// Makes the default pool, although others exist: the second profiler that wants it gets an error. Nothing else says
-    /// that two profilers take each other's records.
+    /// Makes the default pool, although others exist: the second profiler that wants it gets an error. Nothing else
+    /// says that two profilers take each other's records.
     fn open_pool(&self) -> Result<()> {
         let properties = Properties {
             mode: 0,

@@ -18,8 +18,8 @@ const OP_COPY: u32 = 1;
 /// The operation of [`DOMAIN_EXT_API`] that is an external id, `ACTIVITY_EXT_OP_EXTERN_ID`.
 const OP_EXTERN_ID: u32 = 1;
 
-/// The contents of a record. `None` if its kind is not needed, if it belongs to no call, if it has no times, or if bytes
-/// are missing.
+/// The contents of a record. `None` if its kind is not needed, if it belongs to no call, if it has no times, or if
+/// bytes are missing.
 pub(super) fn read(record: RecordBytes<'_>) -> Option<ActivityRecord> {
     if record.room() < RECORD_BYTES {
         return None;
