@@ -9,6 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 
+pub(crate) use crate::family::Family;
 use crate::{
     activity,
     code::{Code, Result},
@@ -19,13 +20,6 @@ use crate::{
     stream::StreamRef,
     worlds::{self, WorldGuard},
 };
-
-/// The simulated driver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Family {
-    Cuda,
-    Hip,
-}
 
 /// An exported function, for counting its calls.
 #[derive(Debug)]

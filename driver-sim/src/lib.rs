@@ -12,6 +12,7 @@ mod driver_version;
 mod entry;
 mod event;
 mod exports;
+mod family;
 mod fault;
 mod functions;
 mod graph;

@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    entry::Family,
+    family::Family,
     op::{OpKind, Work},
 };
 

@@ -82,7 +82,8 @@ fn kinds(records: &[Vec<u8>]) -> Vec<(u32, usize)> {
 // One test, because CUPTI is of the process.
 #[test]
 fn calls_and_activities_are_recorded_with_ids() {
-    if !crate::selected::is_selected("cuda") {
+    let test = "suite::cupti::calls_and_activities_are_recorded_with_ids";
+    if !crate::selected::is_selected("cuda") || !is_alone(test) {
         return;
     }
     const KINDS: [u32; 5] = [1, 2, 4, 10, 39];

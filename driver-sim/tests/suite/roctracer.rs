@@ -8,7 +8,7 @@ use std::{
 
 use quadrants_driver_sim::{self as sim};
 
-use super::support::{functions, get, ok};
+use super::support::{functions, get, is_alone, ok};
 
 functions! { sim::roctracer_symbol:
     roctracer_version_major();
@@ -58,7 +58,8 @@ fn head(record: &[u64; 8]) -> (u64, u64, u64) {
 // One test, because pools are of the process.
 #[test]
 fn calls_and_activities_are_recorded_with_ids() {
-    if !crate::selected::is_selected("amdgpu") {
+    let test = "suite::roctracer::calls_and_activities_are_recorded_with_ids";
+    if !crate::selected::is_selected("amdgpu") || !is_alone(test) {
         return;
     }
     let argument = ptr::without_provenance_mut(77);
