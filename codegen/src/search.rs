@@ -163,6 +163,24 @@ mod tests {
     }
 
     #[test]
+    fn simulated_devices_want_only_a_library_that_is_named() {
+        let is_wanted = |value: Option<&str>, simulated| {
+            SEARCH.is_wanted(
+                &|name| value.filter(|_| name == "TOY_LIBRARY").map(Into::into),
+                simulated,
+            )
+        };
+        for simulated in [false, true] {
+            assert!(is_wanted(Some("/x/libmine.so"), simulated));
+            assert!(!is_wanted(Some("off"), simulated));
+            assert_eq!(
+                (is_wanted(None, simulated), is_wanted(Some(""), simulated)),
+                (!simulated, !simulated)
+            );
+        }
+    }
+
+    #[test]
     fn installations_precede_wheels_and_bare_names_are_last() {
         let base = folder("order");
         let lib = base.join("toolkit/lib64");
