@@ -40,6 +40,16 @@ pub struct SearchPaths {
 }
 
 impl LibrarySearch {
+    /// Whether a library that is not necessary is searched for: not if the variable says `off`. For simulated devices,
+    /// which an installed library does not know, only if the variable names one.
+    #[must_use]
+    pub fn is_wanted(&self, env: &Environment<'_>, simulated: bool) -> bool {
+        match env(self.variable).filter(|value| !value.is_empty()) {
+            Some(value) => value != "off",
+            None => !simulated,
+        }
+    }
+
     /// All existing libraries in search order, then the bare file names.
     #[must_use]
     pub fn search_paths(&self, env: &Environment<'_>) -> SearchPaths {
@@ -150,6 +160,24 @@ mod tests {
         assert_eq!(search_paths.candidates, [PathBuf::from("/x/libmine.so")]);
         assert_eq!(SEARCH.first(&env), None, "no file");
         assert_eq!(search_paths.failures, Vec::<String>::new());
+    }
+
+    #[test]
+    fn simulated_devices_want_only_a_library_that_is_named() {
+        let is_wanted = |value: Option<&str>, simulated| {
+            SEARCH.is_wanted(
+                &|name| value.filter(|_| name == "TOY_LIBRARY").map(Into::into),
+                simulated,
+            )
+        };
+        for simulated in [false, true] {
+            assert!(is_wanted(Some("/x/libmine.so"), simulated));
+            assert!(!is_wanted(Some("off"), simulated));
+            assert_eq!(
+                (is_wanted(None, simulated), is_wanted(Some(""), simulated)),
+                (!simulated, !simulated)
+            );
+        }
     }
 
     #[test]

@@ -9,7 +9,9 @@ use std::{
 
 use parking_lot::Mutex;
 
+pub(crate) use crate::family::Family;
 use crate::{
+    activity,
     code::{Code, Result},
     context,
     fault::Action,
@@ -18,13 +20,6 @@ use crate::{
     stream::StreamRef,
     worlds::{self, WorldGuard},
 };
-
-/// The simulated driver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Family {
-    Cuda,
-    Hip,
-}
 
 /// An exported function, for counting its calls.
 #[derive(Debug)]
@@ -64,6 +59,7 @@ pub(crate) fn run(
     body: impl FnOnce(&ApiCall) -> Result<(), Stop>,
 ) -> c_int {
     let call = ApiCall::new(family, function);
+    let _record = function.is_of_driver().then(|| activity::enter_call(family)).flatten();
     match catch_unwind(AssertUnwindSafe(|| body(&call))) {
         Ok(Ok(()) | Err(Stop::Ignored)) => 0,
         Ok(Err(Stop::Code(code))) => code.0,
@@ -74,6 +70,13 @@ pub(crate) fn run(
 impl ExportedFunction {
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, index: AtomicU32::new(0) }
+    }
+
+    /// Whether it is a function of a driver, such as `cuInit` or `hipInit`, and not of the simulator or another
+    /// library.
+    fn is_of_driver(&self) -> bool {
+        let rest = self.name.strip_prefix("cu").or_else(|| self.name.strip_prefix("hip"));
+        rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
     }
 
     fn index(&self) -> usize {

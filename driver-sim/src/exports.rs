@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use crate::{
     control,
     entry::Family,
-    functions::{self, collectives},
+    functions::{self, collectives, cupti, roctracer},
 };
 
 /// The address of a function of the simulated libcuda.
@@ -39,6 +39,28 @@ pub fn collective_symbol(name: &str) -> Option<*const c_void> {
 /// The functions of the simulated libnccl.
 pub fn collective_symbols() -> impl Iterator<Item = &'static str> {
     collectives::rows().chain(control::rows()).map(|(name, _)| name)
+}
+
+/// The address of a function of the simulated libcupti.
+#[must_use]
+pub fn cupti_symbol(name: &str) -> Option<*const c_void> {
+    find(cupti::rows(), name)
+}
+
+/// The functions of the simulated libcupti.
+pub fn cupti_symbols() -> impl Iterator<Item = &'static str> {
+    cupti::rows().chain(control::rows()).map(|(name, _)| name)
+}
+
+/// The address of a function of the simulated libroctracer64.
+#[must_use]
+pub fn roctracer_symbol(name: &str) -> Option<*const c_void> {
+    find(roctracer::rows(), name)
+}
+
+/// The functions of the simulated libroctracer64.
+pub fn roctracer_symbols() -> impl Iterator<Item = &'static str> {
+    roctracer::rows().chain(control::rows()).map(|(name, _)| name)
 }
 
 fn find(

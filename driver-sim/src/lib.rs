@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod activity;
 mod clock;
 mod code;
 mod collectives;
@@ -11,6 +12,7 @@ mod driver_version;
 mod entry;
 mod event;
 mod exports;
+mod family;
 mod fault;
 mod functions;
 mod graph;
@@ -41,7 +43,8 @@ pub use code::Code;
 pub use counts::{CreatedCounts, LiveCounts};
 pub use driver_version::{CudaVersion, RocmVersion};
 pub use exports::{
-    collective_symbol, collective_symbols, cuda_symbol, cuda_symbols, hip_symbol, hip_symbols,
+    collective_symbol, collective_symbols, cuda_symbol, cuda_symbols, cupti_symbol, cupti_symbols,
+    hip_symbol, hip_symbols, roctracer_symbol, roctracer_symbols,
 };
 pub use memory::{AccessKind, InvalidAccess, Origin};
 pub use op::OpKind;

@@ -88,6 +88,16 @@ impl Out<c_char> {
 }
 
 impl<T: Copy> Array<T> {
+    /// A pointer that the caller passed inside another parameter.
+    pub(crate) fn within(pointer: *const T) -> Self {
+        Self(pointer)
+    }
+
+    /// An address that the caller passed.
+    pub(crate) fn at(address: usize) -> Self {
+        Self(std::ptr::with_exposed_provenance(address))
+    }
+
     /// The first `count` elements.
     pub(crate) fn read(&self, count: usize) -> Result<Vec<T>> {
         if count == 0 {
@@ -132,6 +142,11 @@ impl HostSource {
 }
 
 impl HostTarget {
+    /// An address that the caller passed.
+    pub(crate) fn at(address: usize) -> Self {
+        Self(std::ptr::with_exposed_provenance_mut(address))
+    }
+
     pub(crate) fn address(self) -> usize {
         self.0 as usize
     }

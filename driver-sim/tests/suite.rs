@@ -14,6 +14,7 @@ mod suite {
     }
     mod context;
     mod copy_2d;
+    mod cupti;
     mod exports;
     mod faults;
     mod graph;
@@ -26,5 +27,6 @@ mod suite {
     mod peer;
     mod pool;
     mod races;
+    mod roctracer;
     mod support;
 }

@@ -195,4 +195,9 @@ unsafe impl Device for HipDevice {
         }
         Ok(can != 0)
     }
+
+    #[cfg(feature = "compiler")]
+    fn activities(&self) -> Result<Option<Arc<dyn quadrants_rhi::Activities>>> {
+        crate::roctracer::open(self.info.simulated)
+    }
 }

@@ -13,6 +13,8 @@ mod generated;
 mod graph;
 mod module;
 mod rccl;
+#[cfg(feature = "compiler")]
+mod roctracer;
 mod table;
 
 pub(crate) const BACKEND: &str = "amdgpu";
@@ -21,3 +23,5 @@ pub use device::HipDevice;
 pub use driver::{LIBRARY_VARIABLE, driver, driver_from_path, driver_from_symbols, symbols};
 pub use quadrants_rhi as rhi;
 pub use rccl::RCCL_VARIABLE;
+#[cfg(feature = "compiler")]
+pub use roctracer::ROCTRACER_VARIABLE;

@@ -270,7 +270,7 @@ unsafe impl Device for CudaDevice {
 
     #[cfg(feature = "compiler")]
     fn activities(&self) -> Result<Option<Arc<dyn quadrants_rhi::Activities>>> {
-        if self.info.simulated { Ok(None) } else { crate::cupti::open() }
+        crate::cupti::open(self.info.simulated)
     }
 
     unsafe fn allow_shared_bytes(&self, function: FunctionHandle, bytes: u32) -> Result<()> {

@@ -1,7 +1,14 @@
 //! Times of operations from the profiling interface of a driver.
 
+mod record;
+mod store;
+
 use std::fmt;
 
+pub use self::{
+    record::{RecordBytes, each_record},
+    store::{ActivityRecord, ActivityStore},
+};
 use crate::Result;
 
 /// What the device did for one call: a kernel, a copy or a fill.
@@ -10,7 +17,8 @@ use crate::Result;
 pub struct Activity {
     /// The number of the call that enqueued it; see [`Activities::enter`].
     pub call: u64,
-    /// The number of the graph node that it is; 0 where it is of no graph. The nodes of a graph have ascending numbers.
+    /// The number of the graph node that it is; 0 where it is of no graph, or where the interface does not know it. The
+    /// nodes of a graph have ascending numbers.
     pub node: u64,
     /// When it started, in nanoseconds of a clock that all activities of a device share.
     pub start: u64,
@@ -40,6 +48,10 @@ pub trait Activities: fmt::Debug + Send + Sync {
 
     /// Returns the activities of some calls, and forgets them. The work of these calls is complete.
     fn take(&self, is_wanted: &dyn Fn(u64) -> bool) -> Vec<Activity>;
+
+    /// Returns the number of records that were lost since the last call, and forgets it. The operations of lost records
+    /// have no times.
+    fn take_lost(&self) -> u64;
 
     /// Ends what one [`begin`](Self::begin) began.
     fn end(&self);

@@ -10,7 +10,7 @@
 //! The obligations of its unsafe code and the tests that check them:
 //! [docs/unsafe.md](https://github.com/quadrants-rs/quadrants/blob/main/docs/unsafe.md#quadrants-rhi).
 
-mod activity;
+pub mod activity;
 mod capabilities;
 pub mod device;
 mod driver;

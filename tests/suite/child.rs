@@ -78,6 +78,7 @@ fn run() {
         crate::cache::image_bundles::WORKS,
         crate::launch::reentrant_compiler::WORKS,
         crate::regions::overlap::WORKS,
+        crate::profiles::interfaces::WORKS,
         crate::profiles::traces::WORKS,
         crate::collectives::processes::WORKS,
     ];

@@ -1,13 +1,16 @@
-//! The exported functions of libcuda and libamdhip64, and in [`collectives`] those of libnccl. Functions of the drivers
-//! that differ in the name alone are defined once.
+//! The exported functions of libcuda and libamdhip64, in [`collectives`] those of libnccl, in [`cupti`] those of
+//! libcupti, and in [`roctracer`] those of libroctracer64. Functions of the drivers that differ in the name alone are
+//! defined once.
 
 pub(crate) mod collectives;
 mod context;
 mod copy_2d;
+pub(crate) mod cupti;
 pub(crate) mod device;
 mod graph;
 mod memory;
 pub(crate) mod module;
+pub(crate) mod roctracer;
 mod stream;
 
 use std::ffi::c_void;

@@ -2,6 +2,7 @@
 
 use super::WorldState;
 use crate::{
+    activity::Activity,
     code::{Code, Result},
     graph::{Exec, FlatNode, Graph, NodeKey, NodeWork, times},
     handle::{HandleKind, Key, encode},
@@ -143,12 +144,16 @@ impl WorldState {
         let begin =
             self.enqueue(stream, Work::Marker, OpKind::GraphLaunch, last.as_slice(), None)?;
         let handle = self.stream_handle(stream);
+        let launched = self.stream(stream)?.end.saturating_sub(Work::Marker.cost());
         // Their clocks are needed until the end operation has its own.
         let orphans = self.orphans.len();
-        let ends = times(&nodes).into_iter().map(|(_, end)| end);
+        let node_times = times(&nodes);
+        let ends = node_times.iter().map(|(_, end)| *end);
         let took = ends.max().unwrap_or(0).saturating_sub(Work::Marker.cost());
         let mut ops: Vec<OpId> = Vec::new();
-        for FlatNode { work, after, sequence, .. } in nodes {
+        for (FlatNode { work, after, sequence, .. }, (start, end)) in
+            nodes.into_iter().zip(node_times)
+        {
             let mut before: Ops = after.iter().map(|&node| ops[node]).collect();
             if before.is_empty() {
                 before.push(begin);
@@ -166,8 +171,11 @@ impl WorldState {
                 }
                 NodeWork::Empty => (Work::Marker, OpKind::GraphLaunch),
             };
+            let times = [launched + start, launched + end];
+            let activity = Activity::of((&work, &kind), self.ordinal, times, sequence);
             let operation = Operation { work, kind, event: None, remote: None };
             let op = self.push(operation, (handle, turn, sequence), &before);
+            self.activities.extend(activity.map(|activity| (op, activity)));
             self.orphans.push(op);
             self.enqueued(op);
             ops.push(op);

@@ -12,9 +12,10 @@ mod race_detection;
 mod scheduling;
 mod streams;
 
-use std::{mem::take, sync::Arc, time::Duration};
+use std::{collections::HashMap, mem::take, sync::Arc, time::Duration};
 
 use crate::{
+    activity::Activity,
     clock::WorldKey,
     code::{Code, Result},
     collectives::{Blocker, SimCommunicator},
@@ -95,6 +96,8 @@ pub(crate) struct WorldState {
     pub(crate) schedule_hash: u64,
     pub(crate) executed: u64,
     pub(crate) timeline: Timeline,
+    /// What is recorded when these operations have run.
+    pub(crate) activities: HashMap<OpId, Activity>,
     /// Whether the schedule was printed under this seed, because of a failure.
     pub(crate) is_schedule_printed: bool,
     pub(crate) detector: Detector,
@@ -171,6 +174,7 @@ impl WorldState {
         self.lose_ranks();
         self.communicators.clear();
         self.queue.abandon();
+        self.activities.clear();
         self.streams.clear();
         self.events.clear();
         self.modules.clear();
@@ -291,7 +295,12 @@ impl WorldState {
         let cost = operation.work.cost();
         let turn = self.turn(stream)?;
         let place = (self.stream_handle(stream), turn, self.stream(stream)?.sequence);
+        let of = (&operation.work, &operation.kind);
+        let activity = |times| Activity::of(of, self.ordinal, times, 0);
+        let end = self.end_after(stream, cost)?;
+        let activity = activity([end - cost, end]);
         let id = self.push(operation, place, &after);
+        self.activities.extend(activity.map(|activity| (id, activity)));
         self.advance(stream, id, cost)?;
         Ok(id)
     }
@@ -318,6 +327,9 @@ impl WorldState {
         self.timeline.push(id, self.call_count);
         let outcome = self.execute(&work);
         self.queue.finish(id);
+        if let Some(activity) = self.activities.remove(&id).filter(|_| outcome.is_ok()) {
+            activity.record();
+        }
         self.settle(id, stream, || work.describe(), outcome);
     }
 

@@ -85,8 +85,8 @@ impl WorldState {
         Ok(after)
     }
 
-    /// Makes `id` the last operation of the stream; its duration is `cost` nanoseconds.
-    pub(crate) fn advance(&mut self, stream: StreamRef, id: OpId, cost: u64) -> Result<()> {
+    /// When the stream's next operation ends, if its duration is `cost` nanoseconds.
+    pub(crate) fn end_after(&self, stream: StreamRef, cost: u64) -> Result<u64> {
         let others = match stream {
             StreamRef::Legacy => {
                 let blocking = self.streams.iter().filter(|stream| stream.blocking);
@@ -95,10 +95,14 @@ impl WorldState {
             StreamRef::Created(key) if self.streams.get(key)?.blocking => self.legacy.end,
             StreamRef::Created(_) => 0,
         };
-        let host = self.host_time;
+        Ok(self.stream(stream)?.end.max(others).max(self.host_time) + cost)
+    }
+
+    /// Makes `id` the last operation of the stream; its duration is `cost` nanoseconds.
+    pub(crate) fn advance(&mut self, stream: StreamRef, id: OpId, cost: u64) -> Result<()> {
+        let end = self.end_after(stream, cost)?;
         let stream = self.stream_mut(stream)?;
-        stream.end = stream.end.max(others).max(host) + cost;
-        stream.tail = Some(id);
+        (stream.end, stream.tail) = (end, Some(id));
         Ok(())
     }
 

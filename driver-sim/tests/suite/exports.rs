@@ -30,6 +30,8 @@ fn every_symbol_is_exported_once() {
         (sim::cuda_symbols().collect::<Vec<_>>(), sim::cuda_symbol as fn(&str) -> _),
         (sim::hip_symbols().collect(), sim::hip_symbol),
         (sim::collective_symbols().collect(), sim::collective_symbol),
+        (sim::cupti_symbols().collect(), sim::cupti_symbol),
+        (sim::roctracer_symbols().collect(), sim::roctracer_symbol),
     ] {
         assert!(names.iter().all(|name| find(name).is_some_and(|address| !address.is_null())));
         let unique: HashSet<&str> = names.iter().copied().collect();
@@ -38,6 +40,7 @@ fn every_symbol_is_exported_once() {
     }
     assert_eq!(sim::cuda_symbol("hipMalloc"), None);
     assert_eq!(sim::hip_symbol("cuInit"), None);
+    assert_eq!(sim::hip_symbol("roctracer_next_record"), None);
     assert_eq!((sim::cuda_symbol("ncclSend"), sim::collective_symbol("cuInit")), (None, None));
 }
 

@@ -1,7 +1,9 @@
 //! libcuda's functions for the tests, and a device that is opened with them.
 
 use std::{
+    env,
     ffi::{CString, c_char, c_int, c_uint, c_void},
+    process::Command,
     ptr,
 };
 
@@ -9,6 +11,21 @@ use quadrants_driver_sim::{self as sim, Schedule, WorldLease};
 use quadrants_ir::{Kernel, abi::Passing};
 
 use super::kernels;
+
+/// Whether this process runs only the test with this path. If not, the test runs in a process of its own: other tests
+/// call the same drivers, whose calls it would record.
+pub(crate) fn is_alone(test: &str) -> bool {
+    const EXACT: &str = "--exact";
+    if env::args().any(|argument| argument == EXACT) {
+        return true;
+    }
+    let child = Command::new(env::current_exe().unwrap()).args([test, EXACT]).output().unwrap();
+    let told = [child.stdout, child.stderr]
+        .map(|text| String::from_utf8_lossy(&text).into_owned())
+        .concat();
+    assert!(child.status.success() && told.contains("1 passed"), "{told}");
+    false
+}
 
 macro_rules! functions {
     ($find:path: $($name:ident($($arg:ident: $ty:ty),*);)*) => {$(

@@ -1,4 +1,4 @@
-//! The times of operations by the driver's profiling interface, such as CUPTI, where the device has one.
+//! The times of operations by the driver's profiling interface, such as CUPTI or roctracer, where the device has one.
 
 use std::{
     collections::HashMap,
@@ -123,8 +123,11 @@ impl ActivityRecording {
             let between = unsafe { device.event_elapsed_ms(events[0], events[1])? };
             let taken = activities.take(&|call| call == number);
             let between = Duration::from_secs_f64(f64::from(between.max(0.0)) / 1e3);
-            Ok(taken.first().map(|fill| {
-                let middle = fill.start.midpoint(fill.end);
+            // The runtime may split a fill.
+            let start = taken.iter().map(|part| part.start).min();
+            let end = taken.iter().map(|part| part.end).max();
+            Ok(start.zip(end).map(|(start, end)| {
+                let middle = start.midpoint(end);
                 let origin = middle.saturating_sub((between / 2).as_nanos() as u64);
                 (origin, at.checked_sub(between).unwrap_or(at))
             }))

@@ -646,9 +646,10 @@ unsafe impl Device for RecordingDevice {
     }
 
     unsafe fn launch_graph(&self, exec: GraphExecHandle, stream: StreamHandle) -> Result<()> {
-        let what = |_: &Session| {
+        let what = |session: &Session| {
+            let is_logical = session.exact.is_none();
             // SAFETY: by the caller.
-            let node_times = unsafe { self.logical_node_times(exec) };
+            let node_times = is_logical.then(|| unsafe { self.logical_node_times(exec) }).flatten();
             OperationDetails::Graph(GraphLaunch { contents: origin::graph(), node_times })
         };
         // SAFETY: by the caller.

@@ -176,6 +176,27 @@ impl KernelNames {
     }
 }
 
+impl GraphContents {
+    /// Whether each node is ordered after the node before it.
+    fn is_sequence(&self) -> bool {
+        let is_next =
+            |node: &GraphNode| node.stream == self.nodes[0].stream && node.region_block == 0;
+        self.nodes.iter().all(is_next)
+    }
+}
+
+/// The activities of a graph in the order of its nodes, if it is known which is of which node: by their numbers, or by
+/// their starts where the nodes run one after the other.
+fn in_order_of_nodes(mut activities: Vec<Activity>, is_sequence: bool) -> Option<Vec<Activity>> {
+    let has_numbers = activities.iter().all(|activity| activity.node != 0);
+    if has_numbers {
+        activities.sort_by_key(|activity| activity.node);
+    } else {
+        activities.sort_by_key(|activity| (activity.start, activity.end));
+    }
+    (has_numbers || is_sequence).then_some(activities)
+}
+
 impl Session {
     pub(super) fn new(began: Instant, base: Option<EventHandle>) -> Self {
         Self {
@@ -218,11 +239,17 @@ impl Session {
             let time = |at: u64| at as i64 - exact.origin as i64;
             operation.times = Some((time(start) as f64, time(end) as f64));
             if let OperationDetails::Graph(graph) = &mut operation.what {
-                let mut nodes = activities;
-                nodes.sort_by_key(|node| node.node);
-                let since = |node: &Activity| (node.start - start, node.end - start);
-                graph.node_times = Some(nodes.iter().map(since).collect());
+                let is_sequence =
+                    graph.contents.as_ref().is_some_and(|contents| contents.is_sequence());
+                graph.node_times = in_order_of_nodes(activities, is_sequence).map(|nodes| {
+                    nodes.iter().map(|node| (node.start - start, node.end - start)).collect()
+                });
             }
+        }
+        let lost = exact.activities.take_lost();
+        if lost > 0 {
+            let name = exact.activities.name();
+            self.notes.push(format!("{name} lost {lost} records, whose operations have no times"));
         }
     }
 
@@ -392,3 +419,6 @@ impl Session {
         track.last.into_iter().chain(track.waits_for.iter().copied()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -225,8 +225,9 @@ impl Timeline {
         self.lost
     }
 
-    /// Where the times are from: the driver's profiling interface, such as CUPTI, or events; and then why not the
-    /// interface, for example because another profiler is attached. Empty where the device has no such interface.
+    /// Where the times are from: the driver's profiling interface, such as CUPTI or roctracer, or events; and then why
+    /// not the interface, for example because another profiler is attached. Empty where the device has no such
+    /// interface.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -7,20 +7,21 @@ mod records;
 
 use std::{
     alloc::{Layout, alloc, dealloc},
-    collections::HashMap,
     ffi::c_void,
     ptr,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicPtr, Ordering::Relaxed},
+    },
 };
 
 use cudarc::driver::sys::CUcontext;
 use quadrants_codegen::search::LibrarySearch;
 use quadrants_rhi::{
     Activities, Activity, DriverError, DriverErrorKind, Error, Result,
-    table::{Library, Status},
+    activity::{ActivityStore, each_record},
+    table::{Library, Resolve, Status},
 };
-
-use self::records::ActivityRecord;
 
 /// The environment variable that selects the CUPTI library; `off` for none.
 pub const CUPTI_VARIABLE: &str = "QUADRANTS_CUPTI_LIBRARY";
@@ -33,6 +34,9 @@ const SEARCH: LibrarySearch = LibrarySearch {
     wheels: &["nvidia/cu13/lib", "nvidia/cuda_cupti/lib"],
     names: &["libcupti.so.13", "libcupti.so.12", "libcupti.so"],
 };
+
+/// The version of CUDA 12.0's CUPTI, the first whose records are known.
+const OLDEST: u32 = 18;
 
 /// `CUpti_ExternalCorrelationKind::CUSTOM0`: ids of the application.
 const OWN_IDS: u32 = 3;
@@ -76,6 +80,8 @@ macro_rules! cupti_functions {
         flush = cuptiActivityFlushAll(flags: u32), required;
         /// The record after the given one; the first after null.
         next_record = cuptiActivityGetNextRecord(buffer: *mut u8, valid: usize, record: *mut *mut u8), required;
+        /// The number of records that were dropped since the last call.
+        dropped = cuptiActivityGetNumDroppedRecords(context: CUcontext, stream: u32, dropped: *mut usize), required;
         /// Attaches an id to what the thread calls from now on.
         push_id = cuptiActivityPushExternalCorrelationId(kind: u32, id: u64), required;
         /// Takes the last id back.
@@ -106,62 +112,54 @@ fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) ->
 struct Cupti {
     table: Table,
     name: String,
+    store: ActivityStore,
+    /// Null while nothing is recorded.
+    subscriber: AtomicPtr<c_void>,
 }
 
-/// The state of recording, which is the process's, because CUPTI's callbacks have no argument for it.
-#[derive(Debug, Default)]
-struct Store {
-    /// How many have begun and not ended.
-    users: usize,
-    /// The address of the subscriber.
-    subscriber: usize,
-    /// The number of our call, by correlation id.
-    calls: HashMap<u32, u64>,
-    /// Activities with their correlation ids.
-    activities: Vec<(u32, Activity)>,
-}
+/// The CUPTI of the process, because its callbacks have no argument for one.
+static CUPTI: OnceLock<Result<Arc<Cupti>>> = OnceLock::new();
 
-/// Held while recording begins or ends; [`STORE`] is not, because CUPTI may call back then.
-static SWITCH: std::sync::Mutex<()> = std::sync::Mutex::new(());
-static STORE: std::sync::Mutex<Option<Store>> = std::sync::Mutex::new(None);
-static CUPTI: OnceLock<Result<Option<Arc<Cupti>>>> = OnceLock::new();
-
-fn with_store<R>(then: impl FnOnce(&mut Store) -> R) -> R {
-    let mut store = STORE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    then(store.get_or_insert_default())
-}
-
-/// CUPTI; none where the environment turns it off.
+/// CUPTI; none where it is not wanted.
 ///
 /// # Errors
 /// It is not found, or too old.
-pub(crate) fn open() -> Result<Option<Arc<dyn Activities>>> {
+pub(crate) fn open(simulated: bool) -> Result<Option<Arc<dyn Activities>>> {
+    let environment = |name: &str| std::env::var_os(name);
+    if !SEARCH.is_wanted(&environment, simulated) {
+        return Ok(None);
+    }
     let opened = CUPTI.get_or_init(|| {
-        let variable = std::env::var_os(CUPTI_VARIABLE);
-        if variable.is_some_and(|value| value == "off") {
-            return Ok(None);
-        }
-        Cupti::load().map(|cupti| Some(Arc::new(cupti)))
+        let candidates = SEARCH.search_paths(&environment).candidates;
+        // SAFETY: each is CUPTI by its name, or the user selected it as CUPTI.
+        let library = unsafe { Library::open(crate::BACKEND, &candidates, CUPTI_VARIABLE) }?;
+        // SAFETY: the library is CUPTI, and stays loaded.
+        let cupti = unsafe { Cupti::load(library.name(), &|symbol| library.resolve(symbol)) };
+        cupti.map(Arc::new)
     });
-    opened.clone().map(|cupti| cupti.map(|cupti| cupti as Arc<dyn Activities>))
+    opened.clone().map(|cupti| Some(cupti as Arc<dyn Activities>))
 }
 
 impl Cupti {
-    fn load() -> Result<Self> {
-        let candidates = SEARCH.search_paths(&|name| std::env::var_os(name)).candidates;
-        // SAFETY: each is CUPTI by its name, or the user selected it as CUPTI.
-        let library = unsafe { Library::open(crate::BACKEND, &candidates, CUPTI_VARIABLE) }?;
-        // SAFETY: the rows are CUPTI's documented signatures, and the library stays loaded.
-        let table = unsafe { Table::load(library.name(), &|symbol| library.resolve(symbol)) }?;
+    /// # Safety
+    /// `resolve` returns the functions of CUPTI, which stay callable until the process ends.
+    unsafe fn load(library: &str, resolve: &Resolve<'_>) -> Result<Self> {
+        // SAFETY: the rows are CUPTI's documented signatures; the rest by the caller.
+        let table = unsafe { Table::load(library, resolve) }?;
         let mut version = 0;
         // SAFETY: it writes a number.
         unsafe { table.version(&mut version) }?;
-        // Since CUDA 13 it is that of the toolkit: 130001 for 13.0, update 1.
+        if version < OLDEST {
+            let (found, required) = (version.to_string(), "18 (that of CUDA 12.0)");
+            return Err(Error::DriverTooOld { backend: "CUPTI", found, required });
+        }
+        // Since CUDA 13 it is that of the toolkit: 130001 for 13.0, update 1. Before, 18 to 28 for CUDA 12.0 to 12.9.
         let name = match version {
             100_000.. => format!("CUPTI {}.{}", version / 10_000, version % 10_000 / 100),
             _ => format!("CUPTI, version {version}"),
         };
-        Ok(Self { table, name })
+        let store = ActivityStore::new(MAX_ACTIVITIES);
+        Ok(Self { table, name, store, subscriber: AtomicPtr::new(ptr::null_mut()) })
     }
 
     fn start(&self) -> Result<()> {
@@ -170,7 +168,7 @@ impl Cupti {
         unsafe { self.table.subscribe(&mut subscriber, ignore, ptr::null_mut()) }?;
         let enabled = self.enable();
         if enabled.is_ok() {
-            with_store(|store| store.subscriber = subscriber.expose_provenance());
+            self.subscriber.store(subscriber, Relaxed);
         } else {
             self.disable(subscriber);
         }
@@ -193,23 +191,28 @@ impl Cupti {
         }
     }
 
-    /// Passes each record of a buffer on.
-    fn each_record(&self, buffer: *mut u8, valid: usize, mut then: impl FnMut(ActivityRecord)) {
-        let mut record = ptr::null_mut();
-        // SAFETY: CUPTI filled the buffer with records up to `valid`; it returns an error after the last one.
-        while unsafe { self.table.next_record(buffer, valid, &mut record) }.is_ok() {
-            let offset = record.addr().wrapping_sub(buffer.addr());
-            let Some(length) = valid.checked_sub(offset).filter(|_| !record.is_null()) else {
-                return;
-            };
-            // SAFETY: the record is in the buffer, which has `length` bytes from there on, and nobody writes to it.
-            let bytes = unsafe { std::slice::from_raw_parts(record, length) };
-            #[cfg(test)]
-            tests::SEEN.lock().expect("a lock").push(bytes[..length.min(256)].to_vec());
-            if let Some(record) = ActivityRecord::read(bytes) {
-                then(record);
-            }
-        }
+    /// Keeps the records of a buffer.
+    ///
+    /// # Safety
+    /// CUPTI filled the buffer with records up to `valid`, and does not use it any more.
+    unsafe fn read(&self, buffer: *mut u8, valid: usize) {
+        let mut found = Vec::new();
+        let mut at = ptr::null_mut();
+        let next = |_| {
+            // SAFETY: by the caller; it returns an error after the last record.
+            let has_next = unsafe { self.table.next_record(buffer, valid, &mut at) }.is_ok();
+            if has_next { at.cast_const() } else { ptr::null() }
+        };
+        // SAFETY: by the caller.
+        let all = unsafe {
+            each_record(buffer, valid, next, |record| {
+                #[cfg(test)]
+                tests::SEEN.lock().expect("a lock").push(record.first_bytes(256).to_vec());
+                found.extend(records::read(record));
+            })
+        };
+        self.store.add(found);
+        self.store.lose(u64::from(!all));
     }
 }
 
@@ -219,12 +222,7 @@ impl Activities for Cupti {
     }
 
     fn begin(&self) -> Result<()> {
-        let _switch = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if with_store(|store| store.users) == 0 {
-            self.start()?;
-        }
-        with_store(|store| store.users += 1);
-        Ok(())
+        self.store.begin(|| self.start())
     }
 
     fn enter(&self, call: u64) {
@@ -244,35 +242,19 @@ impl Activities for Cupti {
     }
 
     fn take(&self, is_wanted: &dyn Fn(u64) -> bool) -> Vec<Activity> {
-        // SAFETY: no flags. The callback takes the lock of the store, which is not held here.
+        // SAFETY: no flags. The callback locks the records, which this thread does not.
         if let Err(error) = unsafe { self.table.flush(0) } {
             tracing::debug!(%error, "CUPTI returns no activities");
         }
-        with_store(|store| {
-            let mut taken = Vec::new();
-            let calls = &store.calls;
-            store.activities.retain(|(correlation, activity)| match calls.get(correlation) {
-                Some(&call) if is_wanted(call) => {
-                    taken.push(Activity { call, ..*activity });
-                    false
-                }
-                _ => true,
-            });
-            store.calls.retain(|_, call| !is_wanted(*call));
-            taken
-        })
+        self.store.take(is_wanted)
+    }
+
+    fn take_lost(&self) -> u64 {
+        self.store.take_lost()
     }
 
     fn end(&self) {
-        let _switch = SWITCH.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let subscriber = with_store(|store| {
-            store.users -= 1;
-            (store.users == 0).then_some(store.subscriber)
-        });
-        if let Some(subscriber) = subscriber {
-            self.disable(ptr::with_exposed_provenance_mut(subscriber));
-            with_store(|store| *store = Store::default());
-        }
+        self.store.end(|| self.disable(self.subscriber.swap(ptr::null_mut(), Relaxed)));
     }
 }
 
@@ -296,26 +278,23 @@ unsafe extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, most: *mu
 }
 
 /// CUPTI gives a buffer back, with records.
-unsafe extern "C" fn completed(_: CUcontext, _: u32, buffer: *mut u8, _: usize, valid: usize) {
-    if let Some(Ok(Some(cupti))) = CUPTI.get() {
-        let mut found = Vec::new();
-        cupti.each_record(buffer, valid, |record| found.push(record));
-        with_store(|store| {
-            for record in found {
-                match record {
-                    ActivityRecord::ExternalCorrelation { correlation, external_id: call } => {
-                        store.calls.insert(correlation, call);
-                    }
-                    // Work of other code has no call of ours, and stays until the end.
-                    ActivityRecord::Activity { correlation, activity }
-                        if store.activities.len() < MAX_ACTIVITIES =>
-                    {
-                        store.activities.push((correlation, activity));
-                    }
-                    ActivityRecord::Activity { .. } => {}
-                }
-            }
-        });
+unsafe extern "C" fn completed(
+    context: CUcontext,
+    stream: u32,
+    buffer: *mut u8,
+    _: usize,
+    valid: usize,
+) {
+    if let Some(Ok(cupti)) = CUPTI.get() {
+        if !buffer.is_null() {
+            // SAFETY: CUPTI filled it.
+            unsafe { cupti.read(buffer, valid) };
+        }
+        let mut dropped = 0;
+        // SAFETY: CUPTI passed the context and the stream, and writes a number.
+        if unsafe { cupti.table.dropped(context, stream, &mut dropped) }.is_ok() {
+            cupti.store.lose(dropped as u64);
+        }
     }
     if let Some(layout) = layout().filter(|_| !buffer.is_null()) {
         // SAFETY: `requested` allocated it with this layout, and CUPTI does not use it any more.

@@ -1,12 +1,14 @@
-//! CUPTI on a device, if the machine has one. The bytes of its records, which `records/tests.rs` reads, are printed.
+//! CUPTI on a device, if the machine has one; the bytes of its records, which `records/tests.rs` reads, are printed.
+//! And the simulator's, with functions that behave in other ways.
 
-use std::{ptr, sync::Arc};
+use std::{collections::HashSet, ffi::c_int};
 
+use quadrants_driver_sim::{cupti_symbol, cupti_symbols};
 use quadrants_rhi::{
-    Activities, Activity, Device, EventOptions, Image, LaunchConfig, StreamHandle,
+    Device, EventOptions, Image, LaunchConfig, StreamHandle, activity::ActivityRecord,
 };
 
-use super::{CUPTI, Subscriber, ignore, open};
+use super::*;
 
 /// The records of a run, by their kinds.
 pub(super) static SEEN: std::sync::Mutex<Vec<Vec<u8>>> = std::sync::Mutex::new(Vec::new());
@@ -111,7 +113,7 @@ fn a_device_records_kernels_copies_fills_and_nodes() {
 
 /// Another profiler is an error with a reason, and afterwards recording works.
 fn check_conflict(activities: &dyn Activities) {
-    let Some(Ok(Some(cupti))) = CUPTI.get() else { panic!("it is open") };
+    let Some(Ok(cupti)) = CUPTI.get() else { panic!("it is open") };
     let mut other: Subscriber = ptr::null_mut();
     // SAFETY: as in `Cupti::start`.
     unsafe { cupti.table.subscribe(&mut other, ignore, ptr::null_mut()) }.expect("the first");
@@ -124,6 +126,93 @@ fn check_conflict(activities: &dyn Activities) {
 
 #[test]
 fn it_is_opened_once() {
-    let names = [(); 2].map(|()| open().ok().flatten().map(|cupti| cupti.name().to_owned()));
+    let names = [(); 2].map(|()| open(false).ok().flatten().map(|cupti| cupti.name().to_owned()));
     assert_eq!(names[0], names[1]);
+}
+
+/// CUPTI of the simulator, with some functions replaced or removed.
+fn load(replaced: &[(&str, Option<*const c_void>)]) -> Result<Cupti> {
+    let resolve = |symbol: &str| {
+        let replacement = replaced.iter().find(|(name, _)| *name == symbol);
+        replacement.map_or_else(|| cupti_symbol(symbol), |(_, function)| *function)
+    };
+    // SAFETY: the simulator's functions have the signatures of CUPTI's, and so have the replacements.
+    unsafe { Cupti::load("the simulator", &resolve) }
+}
+
+#[test]
+fn a_library_without_a_function_is_refused_with_its_name() {
+    let simulated: HashSet<&str> = cupti_symbols().collect();
+    for row in Table::SYMBOLS {
+        assert!(simulated.contains(row.name), "the simulator lacks {}", row.name);
+        match load(&[(row.name, None)]) {
+            Err(Error::SymbolMissing { symbol, .. }) => assert_eq!(symbol, row.name),
+            other => panic!("{}: {other:?}", row.name),
+        }
+    }
+}
+
+#[test]
+fn the_versions_of_cuda_12_and_13_are_accepted() {
+    unsafe extern "C" fn cuda_11(version: *mut u32) -> c_int {
+        // SAFETY: the caller passes a place for the result.
+        unsafe { *version = 17 };
+        0
+    }
+    unsafe extern "C" fn cuda_12(version: *mut u32) -> c_int {
+        // SAFETY: as above.
+        unsafe { *version = 18 };
+        0
+    }
+    unsafe extern "C" fn cuda_13(version: *mut u32) -> c_int {
+        // SAFETY: as above.
+        unsafe { *version = 130_001 };
+        0
+    }
+    let version = |function: unsafe extern "C" fn(*mut u32) -> c_int| {
+        load(&[("cuptiGetVersion", Some(function as *const c_void))])
+    };
+    assert_eq!(version(cuda_12).expect("accepted").name, "CUPTI, version 18");
+    assert_eq!(version(cuda_13).expect("accepted").name, "CUPTI 13.0");
+    let error = version(cuda_11).expect_err("too old");
+    assert!(matches!(error, Error::DriverTooOld { .. }), "{error:?}");
+    assert!(error.to_string().contains("version 17"), "{error}");
+    assert!(error.to_string().contains("that of CUDA 12.0"), "{error}");
+}
+
+/// The number of activities that are read from a buffer of four kernels, and that of lost records.
+fn read(cupti: &Cupti, bytes: usize) -> (usize, u64) {
+    let mut words = [0u64; 4 * 26];
+    for (number, record) in words.chunks_mut(26).enumerate() {
+        record[0] = u64::from(records::KIND_KERNEL);
+        (record[2], record[3]) = (10, 20);
+        record[11] = (number as u64 + 1) << 32;
+    }
+    assert!(bytes <= size_of_val(&words));
+    // SAFETY: the words have these bytes.
+    unsafe { cupti.read(words.as_mut_ptr().cast(), bytes) };
+    cupti.store.add((1..5).map(|id| ActivityRecord::Call { correlation: id, call: id }));
+    (cupti.store.take(&|_| true).len(), cupti.take_lost())
+}
+
+#[test]
+fn damaged_buffers_are_read_up_to_the_damage() {
+    unsafe extern "C" fn backwards(buffer: usize, _: usize, record: *mut usize) -> c_int {
+        // SAFETY: the caller passes a place for the result, which has the last one.
+        unsafe { *record = if *record == 0 { buffer } else { *record - 208 } };
+        0
+    }
+    unsafe extern "C" fn far(buffer: usize, _: usize, record: *mut usize) -> c_int {
+        // SAFETY: as above.
+        unsafe { *record = if *record == 0 { buffer } else { buffer + (1 << 30) } };
+        0
+    }
+    let cupti = load(&[]).expect("all functions");
+    assert_eq!((read(&cupti, 832), read(&cupti, 0)), ((4, 0), (0, 0)));
+    // The bytes that are missing are behind the fields that are read, or before.
+    assert_eq!((read(&cupti, 831), read(&cupti, 626)), ((4, 0), (3, 0)));
+    for function in [backwards as *const c_void, far as *const c_void] {
+        let cupti = load(&[("cuptiActivityGetNextRecord", Some(function))]);
+        assert_eq!(read(&cupti.expect("all functions"), 832), (1, 1));
+    }
 }

@@ -2,6 +2,7 @@
 //! the order of streams and events; it changes no result, and nothing of it stays when it has ended.
 
 mod forms;
+pub(crate) mod interfaces;
 mod order;
 mod read;
 mod spans;

@@ -1,8 +1,15 @@
 //! Records of CUPTI are read from their bytes.
 
-use quadrants_rhi::Activity;
+use quadrants_rhi::{
+    Activity,
+    activity::{ActivityRecord, RecordBytes},
+};
 
-use super::{ActivityRecord, KIND_EXTERNAL_CORRELATION, KIND_KERNEL, KIND_MEMSET};
+use super::{KIND_EXTERNAL_CORRELATION, KIND_KERNEL, KIND_MEMSET};
+
+fn read(bytes: &[u8]) -> Option<ActivityRecord> {
+    super::read(RecordBytes::new(bytes))
+}
 
 /// The last kernel of a graph, as CUPTI of CUDA 13.0 wrote it on an H100.
 const GRAPH_KERNEL: &str = "\
@@ -44,7 +51,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 #[test]
 fn records_of_a_device_are_read() {
-    let activity = |hex: &str| match ActivityRecord::read(&bytes(hex)) {
+    let activity = |hex: &str| match read(&bytes(hex)) {
         Some(ActivityRecord::Activity { correlation, activity }) => (correlation, activity),
         other => panic!("{other:?}"),
     };
@@ -69,8 +76,8 @@ fn records_of_a_device_are_read() {
         end: 1_795_757_753_069_704_242,
     };
     assert_eq!(activity(FILL_OF_NONE), (51, fill));
-    let call = ActivityRecord::ExternalCorrelation { correlation: 71, external_id: 4 };
-    assert_eq!(ActivityRecord::read(&bytes(GRAPH_CALL)), Some(call));
+    let call = ActivityRecord::Call { correlation: 71, call: 4 };
+    assert_eq!(read(&bytes(GRAPH_CALL)), Some(call));
 }
 
 /// A record of this length with some fields.
@@ -88,34 +95,30 @@ fn record(length: usize, kind: u32, words: &[(usize, u64)], halves: &[(usize, u3
 
 #[test]
 fn records_are_read_by_their_documented_offsets() {
-    let kernel = record(208, KIND_KERNEL, &[(16, 100), (24, 250), (144, 77)], &[(92, 5)]);
-    let activity = Activity { call: 0, node: 77, start: 100, end: 250 };
-    assert_eq!(
-        ActivityRecord::read(&kernel),
-        Some(ActivityRecord::Activity { correlation: 5, activity })
-    );
-    let fill = record(88, KIND_MEMSET, &[(16, 1), (24, 2), (64, 0)], &[(44, 6)]);
-    let activity = Activity { call: 0, node: 0, start: 1, end: 2 };
-    assert_eq!(
-        ActivityRecord::read(&fill),
-        Some(ActivityRecord::Activity { correlation: 6, activity })
-    );
+    // The sizes of `CUpti_ActivityKernel9`, `10` and `13`, of `Memcpy5`, `6` and `7`, of `Memset4` and `5`.
+    for length in [208, 216, 248] {
+        let kernel = record(length, KIND_KERNEL, &[(16, 100), (24, 250), (144, 77)], &[(92, 5)]);
+        let activity = Activity { call: 0, node: 77, start: 100, end: 250 };
+        assert_eq!(read(&kernel), Some(ActivityRecord::Activity { correlation: 5, activity }));
+    }
+    for (kind, length) in [(1, 88), (1, 96), (1, 112), (KIND_MEMSET, 88), (KIND_MEMSET, 104)] {
+        let transfer = record(length, kind, &[(16, 1), (24, 2), (64, 0)], &[(44, 6)]);
+        let activity = Activity { call: 0, node: 0, start: 1, end: 2 };
+        assert_eq!(read(&transfer), Some(ActivityRecord::Activity { correlation: 6, activity }));
+    }
     let call = record(24, KIND_EXTERNAL_CORRELATION, &[(8, 1 << 40)], &[(16, 7)]);
-    assert_eq!(
-        ActivityRecord::read(&call),
-        Some(ActivityRecord::ExternalCorrelation { correlation: 7, external_id: 1 << 40 })
-    );
+    assert_eq!(read(&call), Some(ActivityRecord::Call { correlation: 7, call: 1 << 40 }));
 }
 
 #[test]
 fn incomplete_and_unknown_records_are_left_out() {
     let kernel = record(208, KIND_KERNEL, &[(16, 100), (24, 250), (144, 77)], &[(92, 5)]);
     for length in 0..152 {
-        assert_eq!(ActivityRecord::read(&kernel[..length]), None, "{length}");
+        assert_eq!(read(&kernel[..length]), None, "{length}");
     }
     let without_times = record(208, KIND_KERNEL, &[(16, 0), (24, 0), (144, 77)], &[(92, 5)]);
-    assert_eq!(ActivityRecord::read(&without_times), None);
+    assert_eq!(read(&without_times), None);
     let backwards = record(208, KIND_KERNEL, &[(16, 9), (24, 8), (144, 77)], &[(92, 5)]);
-    assert_eq!(ActivityRecord::read(&backwards), None);
-    assert_eq!(ActivityRecord::read(&record(208, 12345, &[], &[])), None);
+    assert_eq!(read(&backwards), None);
+    assert_eq!(read(&record(208, 12345, &[], &[])), None);
 }
