@@ -37,6 +37,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     } else {
         println!("left out: the rules for dependencies, because cargo-deny is not installed");
     }
+    match semver(workspace) {
+        Ok(mut checks) => steps.add("changes of public APIs", shell::run(&mut checks)),
+        Err(reason) => println!("left out: changes of public APIs, because {reason}"),
+    }
     steps.add("features", features(workspace));
     steps.add("packages", package::run(workspace));
     steps.add("source fuzzer", fuzz::in_ci(workspace));
@@ -120,6 +124,25 @@ fn documentation(workspace: &Workspace) -> Result<(), TaskError> {
 /// cargo-deny, whose rules are in `deny.toml`.
 fn deny(workspace: &Workspace, command: &str) -> Command {
     workspace.cargo(["deny", command])
+}
+
+/// cargo-semver-checks against the last release, the newest tag `v…`.
+///
+/// # Errors
+/// Why there is nothing to run.
+fn semver(workspace: &Workspace) -> Result<Command, &'static str> {
+    let mut version = workspace.cargo(["semver-checks", "--version"]);
+    if !version.output().is_ok_and(|output| output.status.success()) {
+        return Err("cargo-semver-checks is not installed");
+    }
+    let mut tag = Command::new("git");
+    tag.current_dir(workspace.root());
+    tag.args(["describe", "--tags", "--abbrev=0", "--match", "v*"]);
+    let tag = tag.output().ok().filter(|output| output.status.success());
+    let tag = tag.ok_or("there was no release")?;
+    let mut checks = workspace.cargo(["semver-checks", "--workspace", "--baseline-rev"]);
+    checks.arg(String::from_utf8_lossy(&tag.stdout).trim());
+    Ok(checks)
 }
 
 /// The facade with each backend alone, without one, and with the command: features only add.
