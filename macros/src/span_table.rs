@@ -28,8 +28,9 @@ impl SpanTable {
         syntax::Span { id, line, column }
     }
 
-    /// The file of most of the first spans, to which the lines of messages belong. It differs from `file!()` for a kernel
-    /// of which a macro of another file writes the body. None in this crate's tests, where tokens have no positions.
+    /// The file of most of the first spans, to which the lines of messages belong. It differs from `file!()` for a
+    /// kernel of which a macro of another file writes the body. None in this crate's tests, where tokens have no
+    /// positions.
     pub(crate) fn file(&self) -> Option<String> {
         if !proc_macro::is_available() {
             return None;

@@ -435,8 +435,8 @@ fn steady_step<'a>(name: &str, changed: &[&str], body: &'a Block) -> Option<(Bin
     step.filter(|_| count == 1 && !continues && !binds(body, name))
 }
 
-/// The constant that an iteration of a loop adds to a local, or subtracts from it, at most once, if the local is changed
-/// in no other way.
+/// The constant that an iteration of a loop adds to a local, or subtracts from it, at most once, if the local is
+/// changed in no other way.
 fn pointer_step<'a>(name: &str, body: &'a Block) -> Option<(BinaryOp, &'a Expr)> {
     let mut step = None;
     (times_changed(body, name, &mut step)? <= 1).then_some(step)?
@@ -551,8 +551,8 @@ fn binds(body: &Block, name: &str) -> bool {
     })
 }
 
-/// Whether a loop between constants only computes locals, in a way that is no formula of its variable, as the reversal of
-/// bits `r = r << 1 | v & 1`. The launch unrolls it.
+/// Whether a loop between constants only computes locals, in a way that is no formula of its variable, as the
+/// reversal of bits `r = r << 1 | v & 1`. The launch unrolls it.
 fn computes_only(dim: &Dim, body: &Block) -> bool {
     let is_constant =
         |bound: &Expr| matches!(bound.kind, ExprKind::Literal { .. } | ExprKind::Const(_));

@@ -668,8 +668,8 @@ impl SampleWalk<'_> {
         );
     }
 
-    /// The node of a condition. One that only the launch knows is an unknown node: the launch decides about the accesses
-    /// under it.
+    /// The node of a condition. One that only the launch knows is an unknown node: the launch decides about the
+    /// accesses under it.
     pub(super) fn condition(&mut self, value: &AbstractValue) -> Option<NodeId> {
         if *value != AbstractValue::AtLaunch || self.loops == 0 {
             return self.node_id(value);

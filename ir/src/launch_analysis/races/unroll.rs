@@ -1,6 +1,6 @@
 //! Loops that the race check unrolls. In block-level code, barriers separate their iterations, and what a thread
-//! accesses in an iteration often depends on it in a way that is no formula of its number, as in `d = 1 << k`. Elsewhere,
-//! a loop that only computes locals, as one that reverses bits.
+//! accesses in an iteration often depends on it in a way that is no formula of its number, as in `d = 1 << k`.
+//! Elsewhere, a loop that only computes locals, as one that reverses bits.
 
 use std::collections::HashSet;
 
@@ -50,8 +50,8 @@ impl TaskBuilder<'_> {
         self.env.keys().copied().collect()
     }
 
-    /// Whether a loop's body only computes locals, in a way that is no formula of the loop's variable, as the reversal of
-    /// bits `r = r << 1 | v & 1`.
+    /// Whether a loop's body only computes locals, in a way that is no formula of the loop's variable, as the
+    /// reversal of bits `r = r << 1 | v & 1`.
     fn computes_only(&self, body: BlockId) -> bool {
         let nodes = self.nodes;
         let mut locals = assigned(nodes, body).0;
