@@ -403,6 +403,8 @@ pub enum ExprKind {
         value: Box<Expr>,
         /// `T`.
         ty: TypeIx,
+        /// Whether the author wrote an integer type of 8 or 16 bits.
+        is_narrow: bool,
     },
     /// `if cond { … } else { … }`; an `else if` is an `else` block whose value is an `if`.
     If {

@@ -9,6 +9,9 @@ use crate::{
     text::text_of,
 };
 
+/// The number of spans that decide about the file of a kernel.
+const FILE_SPANS: usize = 100;
+
 /// The tokens of each span, by the span's number.
 #[derive(Debug, Default)]
 pub(crate) struct SpanTable {
@@ -23,6 +26,26 @@ impl SpanTable {
         let id = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
         self.tokens.push(tokens);
         syntax::Span { id, line, column }
+    }
+
+    /// The file of most of the first spans, to which the lines of messages belong. It differs from `file!()` for a
+    /// kernel of which a macro of another file writes the body. None in this crate's tests, where tokens have no
+    /// positions.
+    pub(crate) fn file(&self) -> Option<String> {
+        if !proc_macro::is_available() {
+            return None;
+        }
+        let mut counts: Vec<(String, usize)> = Vec::new();
+        for tokens in self.tokens.iter().take(FILE_SPANS) {
+            let file = first(tokens).unwrap().file();
+            match counts.iter_mut().find(|(of, _)| *of == file) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((file, 1)),
+            }
+        }
+        // Of two with as many spans, the first one.
+        let most = counts.iter().map(|(_, count)| *count).max()?;
+        counts.into_iter().find(|(_, count)| *count == most).map(|(file, _)| file)
     }
 
     /// The author's text. None in this crate's tests, where tokens have no positions.

@@ -154,4 +154,33 @@ fn constant_steps(n: usize, o: &mut Tensor<u32, 1>) {
     }
 }
 
+/// One mistake, though it writes two tensors.
+#[qd::kernel]
+fn time_steps_of_two_tensors(steps: usize, x: &mut Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    for _t in 0..steps {
+        for i in 1..x.len() - 1 {
+            y[i] = x[i - 1] + x[i + 1];
+        }
+        for i in 0..x.len() {
+            x[i] = y[i];
+        }
+    }
+}
+
+/// Advances by another amount in the other iterations, which is not followed.
+#[qd::kernel]
+fn a_pointer_with_two_steps(w: usize, x: &Tensor<u32, 1>, o: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() / w {
+        let mut p = 2 * w * i;
+        for j in 0..w {
+            if x[i * w + j] > 3 {
+                o[p] = 1;
+                p += 2;
+            } else {
+                p += 1;
+            }
+        }
+    }
+}
+
 fn main() {}

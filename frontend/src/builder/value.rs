@@ -66,7 +66,11 @@ impl<'b> Value<'b> {
             self.builder.misuse(Misuse::Undefined { operation: "as", ty: self.ty });
         }
         let value = Box::new(self.builder.expr(self));
-        self.builder.compute("cast", ExprKind::Cast { value, ty: type_ix(ty) }, ty)
+        self.builder.compute(
+            "cast",
+            ExprKind::Cast { value, ty: type_ix(ty), is_narrow: false },
+            ty,
+        )
     }
 
     /// Applies a math function to this value and `args`.

@@ -56,7 +56,7 @@ impl Lowerer {
             }
             ExprKind::Binary { op, lhs, rhs } => self.binary_expr(*op, lhs, rhs, expected, span),
             ExprKind::Logic { op, lhs, rhs } => self.logic(*op, lhs, rhs),
-            ExprKind::Cast { value, ty } => self.cast(value, *ty, span),
+            ExprKind::Cast { value, ty, .. } => self.cast(value, *ty, span),
             ExprKind::If { .. }
             | ExprKind::Block(_)
             | ExprKind::Unsafe(_)

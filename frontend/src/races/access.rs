@@ -46,6 +46,8 @@ pub(super) struct SampledTask {
     pub(super) long_loops: Vec<Option<u32>>,
     /// Elements of tensors of integers of at least 32 bits.
     pub(super) wide_reads: HashSet<NodeId>,
+    /// Conditions that only the launch knows.
+    pub(super) launch_conditions: HashSet<NodeId>,
     /// Reads of tensors that are not `&mut`.
     pub(super) reads: HashMap<(String, Vec<String>, Index), NodeId>,
     /// The tensors, and the fields of their elements, of which several elements are read and compared.
@@ -64,7 +66,7 @@ pub(super) struct SampledAccess {
     pub(super) kind: SampledAccessKind,
     /// The element's indices, then those inside the element, where they are integers.
     pub(super) index: Vec<Option<NodeId>>,
-    /// Whether an index is known only at launch.
+    /// Whether an index or a condition is known only at launch.
     pub(super) depends_on_launch: bool,
     /// The affine forms of the indices, where they have one.
     pub(super) forms: Vec<Option<AffineForm>>,
@@ -196,6 +198,7 @@ impl SampledTask {
             cells: Vec::new(),
             long_loops: Vec::new(),
             wide_reads: HashSet::new(),
+            launch_conditions: HashSet::new(),
             reads: HashMap::new(),
             compared: Vec::new(),
             parts: HashMap::new(),
@@ -220,6 +223,26 @@ impl SampledTask {
     /// The affine form of a node, if it has one.
     pub(super) fn form(&self, id: NodeId) -> Option<AffineForm> {
         self.forms[id as usize]
+    }
+
+    /// Whether the launch follows what a node is computed from: no value that only the device knows is among it, but
+    /// those that are the same in all iterations.
+    pub(super) fn is_followed(&self, id: NodeId) -> bool {
+        let mut seen = HashSet::new();
+        let mut rest = vec![id];
+        while let Some(id) = rest.pop() {
+            if self.form(id).is_some() || !seen.insert(id) {
+                continue;
+            }
+            let node = self.builder.node(id);
+            if let ValueNode::Unknown { uniformity, .. } = node
+                && uniformity > Uniformity::Loop
+            {
+                return false;
+            }
+            rest.extend(node.operands());
+        }
+        true
     }
 
     /// An unknown value that is the same in all iterations.

@@ -79,12 +79,30 @@ impl SampleWalk<'_> {
                 let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
                 let op = if *op == LogicOp::And { BinaryOp::And } else { BinaryOp::Or };
                 let (Some(a), Some(b)) = (self.node_id(&lhs), self.node_id(&rhs)) else {
+                    // The launch may know one of them, which may be enough.
+                    if [&lhs, &rhs].contains(&&AbstractValue::AtLaunch) {
+                        return AbstractValue::AtLaunch;
+                    }
                     return self.partly_known(&lhs, &rhs);
                 };
                 self.computed(ValueNode::Binary(op, BOOL, a, b))
             }
-            ExprKind::Cast { value, .. } => {
+            ExprKind::Cast { value, is_narrow, .. } => {
                 let value = self.eval(value);
+                // Another value, which the type limits.
+                if let AbstractValue::Node(id) = value
+                    && *is_narrow
+                    && self.task.wide_reads.contains(&id)
+                    && matches!(self.task.builder.node(id), ValueNode::Unknown { .. })
+                {
+                    let key = ("as".to_owned(), Index::from_slice(&[id]));
+                    if let Some(id) = self.task.results.get(&key) {
+                        return AbstractValue::Node(*id);
+                    }
+                    let id = self.unknown_node(self.task.builder.uniformity(id));
+                    self.task.results.insert(key, id);
+                    return AbstractValue::Node(id);
+                }
                 // The type is unknown here: a float becomes an unknown integer.
                 if value != AbstractValue::Data {
                     return value;
@@ -388,7 +406,7 @@ impl SampleWalk<'_> {
     /// Evaluates both branches, each under its condition.
     fn branch(&mut self, cond: &Expr, then: &Block, otherwise: Option<&Block>) -> AbstractValue {
         let known = self.eval(cond);
-        let cond = self.node_id(&known);
+        let cond = self.condition(&known);
         let changed = assigned(&[Some(then), otherwise]);
         let before = self.locals(&changed);
         let mark = self.conditions.len();
@@ -471,7 +489,9 @@ impl SampleWalk<'_> {
     }
 
     fn unary(&mut self, op: UnaryOp, value: &AbstractValue) -> AbstractValue {
-        let Some(id) = self.node_id(value) else { return AbstractValue::Data };
+        let Some(id) = self.node_id(value) else {
+            return AbstractValue::unknown(*value == AbstractValue::AtLaunch);
+        };
         match op {
             UnaryOp::Neg => self.computed(ValueNode::Unary(op, None, id)),
             UnaryOp::Not if self.is_bool(id) => self.computed(ValueNode::Unary(op, BOOL, id)),
@@ -595,6 +615,8 @@ impl SampleWalk<'_> {
         call: &Expr,
     ) -> AbstractValue {
         let mut data = false;
+        // What a func returns may then be a ticket of a counter.
+        let mut counts = false;
         for (at, arg) in args.iter().enumerate() {
             // The method may take `&mut self`; only rustc knows.
             if has_receiver
@@ -615,6 +637,7 @@ impl SampleWalk<'_> {
                 let writable =
                     *writable && read_only_args.checked_shr(at as u32).unwrap_or(0) & 1 == 0;
                 data = true;
+                counts |= writable;
                 let kinds = [SampledAccessKind::Read, SampledAccessKind::Write];
                 for kind in &kinds[..1 + usize::from(writable)] {
                     let shown = (call.span, name.clone());
@@ -628,7 +651,7 @@ impl SampleWalk<'_> {
         if let Some(local) = args.first().filter(|_| has_receiver).and_then(base_name) {
             self.set_locals(&[local], vec![Some(AbstractValue::unknown(!data))]);
         }
-        AbstractValue::unknown(!data)
+        AbstractValue::unknown(!data || counts)
     }
 }
 

@@ -8,12 +8,16 @@ use super::{
     walk::{Binding, SampleWalk, is_generated},
 };
 use crate::{
-    syntax::{BinaryOp, Block, Dim, Expr, ExprKind, For, Order, Pattern, StmtKind},
-    visit::{self, any_in_block, base_name, each_binding},
+    literal,
+    syntax::{BinaryOp, Block, Dim, Expr, ExprKind, For, LiteralKind, Order, Pattern, StmtKind},
+    visit::{self, any_in_block, any_in_expr, any_in_stmt, base_name, each_binding},
 };
 
 /// The maximum trip count of a loop that is unrolled.
 const MAX_TRIP_COUNT: i128 = 16;
+
+/// The maximum trip count of an unrolled loop that only computes locals: the number of bits of an integer.
+const MAX_COMPUTING_TRIP_COUNT: i128 = 64;
 
 /// The number of accesses from which on no loop is unrolled.
 const UNROLLED_ACCESSES: usize = 200;
@@ -88,17 +92,46 @@ impl SampleWalk<'_> {
                 Some((*name, self.binary(op, &before, &share)))
             })
             .collect();
+        let is_steady = |name: &str| steady.iter().any(|(of, _)| *of == name);
+        let limited: Vec<_> = changed
+            .iter()
+            .filter(|name| !is_steady(name) && !binds(body, name))
+            .filter_map(|name| Some((*name, self.limited(name, pointer_step(name, body)?, nth)?)))
+            .collect();
         self.forget(&changed);
-        for (name, value) in steady {
+        for (name, value) in steady.into_iter().chain(limited) {
             self.set_locals(&[name], vec![Some(value)]);
         }
         if let Some(cond) = cond {
             let cond = self.eval(cond);
-            let cond = self.node_id(&cond);
+            let cond = self.condition(&cond);
             self.assume(cond, true);
         }
         self.block(body);
         self.conditions.truncate(conditions);
+    }
+
+    /// The value in iteration `nth` of a local to which each earlier iteration has added a constant at most once.
+    fn limited(
+        &mut self,
+        name: &str,
+        (op, by): (BinaryOp, &Expr),
+        nth: NodeId,
+    ) -> Option<AbstractValue> {
+        let Some(Binding::Value(before)) = self.lookup(name) else { return None };
+        let before = before.clone();
+        let times = self.unknown_node(self.uniformity_here());
+        self.explain(&AbstractValue::Node(times), || {
+            format!("an index depends on `{name}`, which a loop changes")
+        });
+        let zero = self.task.push(ValueNode::Const(0));
+        for [a, b] in [[zero, times], [times, nth]] {
+            let within = self.task.push(ValueNode::Binary(BinaryOp::Le, None, a, b));
+            self.assume(Some(within), true);
+        }
+        let by = self.eval(by);
+        let share = self.binary(BinaryOp::Mul, &AbstractValue::Node(times), &by);
+        Some(self.binary(op, &before, &share))
     }
 
     /// The uniformity of values that the current code computes in a way that is not followed.
@@ -126,6 +159,12 @@ impl SampleWalk<'_> {
         }
     }
 
+    /// Whether one of the conditions that hold here depends on a value.
+    fn is_under_condition(&self, id: NodeId) -> bool {
+        let graph = &self.task.builder.graph;
+        self.conditions.iter().any(|condition| graph.reached(&[condition.node])[id as usize])
+    }
+
     /// Whether loops here are unrolled: outside of phases, where barriers separate the iterations.
     fn unrolls(&self, body: &Block) -> bool {
         let is_block_level = self.threads.as_ref().is_some_and(|threads| !threads.in_phase);
@@ -136,16 +175,18 @@ impl SampleWalk<'_> {
     /// Unrolls a loop over few constant values. Returns false for other loops.
     fn unrolled_for(&mut self, each: &For) -> bool {
         let [dim] = &each.dims[..] else { return false };
-        if !self.unrolls(&each.body) {
+        let computes_only = self.loops > 0 && computes_only(dim, &each.body);
+        if !computes_only && !self.unrolls(&each.body) {
             return false;
         }
+        let most = if computes_only { MAX_COMPUTING_TRIP_COUNT } else { MAX_TRIP_COUNT };
         let [begin, end] = self.bounds(dim).map(|bound| bound.as_number());
         let (Some(begin), Some(end)) = (begin, end) else { return false };
         let by = match &dim.step {
             Some(_) => self.stride(dim),
             None => Some(1),
         };
-        let Some(by) = by.filter(|by| (end - begin).max(0) <= by * MAX_TRIP_COUNT) else {
+        let Some(by) = by.filter(|by| (end - begin).max(0) <= by * most) else {
             return false;
         };
         let mut values: Vec<i128> = Vec::new();
@@ -161,7 +202,7 @@ impl SampleWalk<'_> {
             _ if by == 1 => values.reverse(),
             _ => return false,
         }
-        if let Some(trip_counts) = &mut self.trip_counts {
+        if let Some(trip_counts) = self.trip_counts.as_mut().filter(|_| !computes_only) {
             trip_counts.push(values.len() as u32);
         }
         let mark = self.names.mark();
@@ -209,7 +250,13 @@ impl SampleWalk<'_> {
         let (mark, conditions) = (self.names.mark(), self.conditions.len());
         self.loops += 1;
         let (outer, mut ends) = (self.long_loops.len(), each.dims.iter().zip(&bounds));
-        let is_wide = |end: &AbstractValue| matches!(end, AbstractValue::Node(id) if self.task.wide_reads.contains(id));
+        // A condition on the length, which the launch follows, may limit it.
+        let is_wide = |end: &AbstractValue| match end {
+            AbstractValue::Node(id) => {
+                self.task.wide_reads.contains(id) && !self.is_under_condition(*id)
+            }
+            _ => false,
+        };
         let long = ends.find_map(|(dim, [_, end])| is_wide(end).then_some(dim.end.span.line));
         self.long_loops.extend(long);
         let mut counts = Vec::new();
@@ -246,6 +293,9 @@ impl SampleWalk<'_> {
                 stride.is_none() || needed.iter().all(|bound| self.node_id(bound).is_some());
             counts.push((variable, begin, dim.order));
             self.variable(dim, known.then_some(variable));
+            if bounds.contains(&AbstractValue::AtLaunch) {
+                self.bind(&dim.name, Binding::Value(AbstractValue::AtLaunch));
+            }
         }
         // The number of the iteration, of a simple loop.
         let nth = match counts[..] {
@@ -385,6 +435,86 @@ fn steady_step<'a>(name: &str, changed: &[&str], body: &'a Block) -> Option<(Bin
     step.filter(|_| count == 1 && !continues && !binds(body, name))
 }
 
+/// The constant that an iteration of a loop adds to a local, or subtracts from it, at most once, if the local is
+/// changed in no other way.
+fn pointer_step<'a>(name: &str, body: &'a Block) -> Option<(BinaryOp, &'a Expr)> {
+    let mut step = None;
+    (times_changed(body, name, &mut step)? <= 1).then_some(step)?
+}
+
+/// How often a block changes a local at most, by `step`, which is set at its first change.
+fn times_changed<'a>(
+    block: &'a Block,
+    name: &str,
+    step: &mut Option<(BinaryOp, &'a Expr)>,
+) -> Option<u32> {
+    let mut times = 0;
+    for stmt in &block.stmts {
+        times += match &stmt.kind {
+            StmtKind::Assign { target, op, value } if base_name(target) == Some(name) => {
+                let op = op.filter(|op| matches!(op, BinaryOp::Add | BinaryOp::Sub))?;
+                let constant = |value: &Expr| match &value.kind {
+                    ExprKind::Literal { kind: LiteralKind::Int, text, .. } => {
+                        literal::integer(text)
+                    }
+                    _ => None,
+                };
+                let is_same = |(first_op, first): (BinaryOp, &Expr)| {
+                    first_op == op && constant(first) == constant(value)
+                };
+                constant(value)?;
+                if !matches!(target.kind, ExprKind::Name(_)) || !step.is_none_or(is_same) {
+                    return None;
+                }
+                *step = Some((op, value));
+                1
+            }
+            StmtKind::Expr(expr) => times_changed_by(expr, name, step)?,
+            _ if any_in_stmt(stmt, &mut |node| changes_local(node, name)) => return None,
+            _ => 0,
+        };
+    }
+    match &block.value {
+        Some(value) => Some(times + times_changed_by(value, name, step)?),
+        None => Some(times),
+    }
+}
+
+fn times_changed_by<'a>(
+    expr: &'a Expr,
+    name: &str,
+    step: &mut Option<(BinaryOp, &'a Expr)>,
+) -> Option<u32> {
+    match &expr.kind {
+        ExprKind::If { cond, then, otherwise } => {
+            let in_cond = times_changed_by(cond, name, step)?;
+            let then = times_changed(then, name, step)?;
+            let otherwise = match otherwise {
+                Some(otherwise) => times_changed(otherwise, name, step)?,
+                None => 0,
+            };
+            Some(in_cond + then.max(otherwise))
+        }
+        ExprKind::Block(block) | ExprKind::Unsafe(block) => times_changed(block, name, step),
+        // A loop changes it any number of times.
+        _ => (!any_in_expr(expr, &mut |node| changes_local(node, name))).then_some(0),
+    }
+}
+
+/// Whether a statement or expression changes a local, apart from what is inside it.
+fn changes_local(node: visit::Node<'_>, name: &str) -> bool {
+    let is_name = |place: &Expr| base_name(place) == Some(name);
+    match node {
+        visit::Node::Stmt(stmt) => {
+            matches!(&stmt.kind, StmtKind::Assign { target, .. } if is_name(target))
+        }
+        visit::Node::Expr(expr) => matches!(
+            &expr.kind,
+            ExprKind::Call { args, has_receiver: true, .. } if args.first().is_some_and(is_name)
+        ),
+    }
+}
+
 /// Whether an expression is computed from such names and from constants, without elements of tensors and effects.
 fn is_computed_from(value: &Expr, names: &dyn Fn(&str) -> bool) -> bool {
     match &value.kind {
@@ -419,6 +549,37 @@ fn binds(body: &Block, name: &str) -> bool {
         },
         visit::Node::Expr(_) => false,
     })
+}
+
+/// Whether a loop between constants only computes locals, in a way that is no formula of its variable, as the
+/// reversal of bits `r = r << 1 | v & 1`. The launch unrolls it.
+fn computes_only(dim: &Dim, body: &Block) -> bool {
+    let is_constant =
+        |bound: &Expr| matches!(bound.kind, ExprKind::Literal { .. } | ExprKind::Const(_));
+    let changed = assigned(&[Some(body)]);
+    let is_steady = |name: &&str| steady_step(name, &changed, body).is_some();
+    let has_effects = any_in_block(body, &mut |node| match node {
+        visit::Node::Stmt(stmt) => !matches!(
+            stmt.kind,
+            StmtKind::Let { .. }
+                | StmtKind::LetPattern { .. }
+                | StmtKind::Assign { .. }
+                | StmtKind::Expr(_)
+        ),
+        visit::Node::Expr(expr) => matches!(
+            expr.kind,
+            ExprKind::Index { .. }
+                | ExprKind::Element { .. }
+                | ExprKind::Atomic { .. }
+                | ExprKind::Call { .. }
+                | ExprKind::Loop { .. }
+        ),
+    });
+    dim.begin.as_ref().is_none_or(is_constant)
+        && is_constant(&dim.end)
+        && dim.step.is_none()
+        && !has_effects
+        && !changed.iter().all(is_steady)
 }
 
 /// Whether a loop's body leaves the loop or continues with its next iteration.

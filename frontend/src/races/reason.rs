@@ -181,8 +181,12 @@ impl RaceChecker<'_> {
         let of_step = of_step || nodes().any(|(node, _)| of_data(node));
         let in_inner_loop = nodes().any(|(node, _)| matches!(node, ValueNode::Inner { .. }));
         (in_inner_loop && !of_step).then(|| {
+            let of = match name.trim_start_matches('_') {
+                "" => String::new(),
+                name => format!(" of `{name}`"),
+            };
             format!(
-                "if each iteration of `{name}` needs the results of the one before, launch the kernel once per step \
+                "if each iteration{of} needs the results of the one before, launch the kernel once per step \
                  (`capture` makes that cheap) or mark this loop `#[qd::serial]`"
             )
         })

@@ -3,7 +3,16 @@
 //! Whether two accesses race depends on shapes and scalars, which are unknown at compile time. So the race check
 //! evaluates a number of sample launches.
 
-pub(super) const SAMPLES: u32 = 40;
+/// Of these, the last ones have long loops.
+pub(super) const SAMPLES: u32 = HASHED + LONG_SCALARS.len() as u32;
+
+/// The number of samples whose values are hashes.
+const HASHED: u32 = 40;
+
+/// The scalars and extents of samples with long loops, such as `0..x.len() / stride` and, inside it, `0..count`. Names
+/// take turns, so that of two different scalars each is the smaller one in some sample.
+const LONG_SCALARS: [i128; 3] = [9, 12, 16];
+const LONG_EXTENTS: [i128; 3] = [1000, 1200, 1536];
 
 /// The length from which a loop is long. In a shorter one, a race of distant iterations may not occur.
 pub(super) const LONG_LOOP: i128 = 8;
@@ -24,8 +33,20 @@ pub(super) enum SampleSymbol<'a> {
 }
 
 impl SampleSymbol<'_> {
-    /// The symbol's value in a sample launch, a hash of both.
+    /// The symbol's value in a sample launch.
     pub(super) fn value(self, sample: u32) -> i128 {
+        let Some(turn) = sample.checked_sub(HASHED) else { return self.hashed(sample) };
+        let table = match self {
+            Self::Scalar(_) | Self::Const(_) => LONG_SCALARS,
+            Self::Extent(..) | Self::Len(_) => LONG_EXTENTS,
+        };
+        // The symbol's place in the tables of other samples tells symbols apart.
+        let own = (0..4).map(|sample| self.hashed(sample)).fold(0, |own, value| own * 31 + value);
+        table[(own.rem_euclid(7919) as usize + turn as usize) % table.len()]
+    }
+
+    /// A hash of the symbol and the sample.
+    fn hashed(self, sample: u32) -> i128 {
         let (table, kind, name, at): (&[i128], u8, &str, i128) = match self {
             Self::Scalar(name) => (&SCALARS, 1, name, 0),
             Self::Const(at) => (&SCALARS, 2, "", i128::from(at)),

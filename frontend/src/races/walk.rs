@@ -390,7 +390,7 @@ impl SampleWalk<'_> {
             }
             StmtKind::Assert { cond, report } => {
                 let cond = self.eval(cond);
-                let cond = self.node_id(&cond);
+                let cond = self.condition(&cond);
                 report.args.iter().for_each(|(arg, _)| drop(self.eval(arg)));
                 self.assume(cond, true);
             }
@@ -668,11 +668,22 @@ impl SampleWalk<'_> {
         );
     }
 
+    /// The node of a condition. One that only the launch knows is an unknown node: the launch decides about the
+    /// accesses under it.
+    pub(super) fn condition(&mut self, value: &AbstractValue) -> Option<NodeId> {
+        if *value != AbstractValue::AtLaunch || self.loops == 0 {
+            return self.node_id(value);
+        }
+        let id = self.unknown_node(Uniformity::Iteration);
+        self.task.launch_conditions.insert(id);
+        Some(id)
+    }
+
     /// Whether a value may be known at launch.
     pub(super) fn known_at_launch(&self, value: &AbstractValue) -> bool {
         match value {
             AbstractValue::Data => false,
-            AbstractValue::Node(id) => self.task.form(*id).is_some(),
+            AbstractValue::Node(id) => self.task.is_followed(*id),
             AbstractValue::Parts(parts) => parts.iter().all(|(_, part)| self.known_at_launch(part)),
             AbstractValue::Number(_)
             | AbstractValue::Argument(..)

@@ -242,7 +242,9 @@ impl<'b> Params<'b> {
         let [n, k] = [self.n.cast(self.ty), self.k.cast(self.ty)];
         let small = number(random.below(5));
         let y = random.pick(&[y, k, n, small, x ^ k]);
-        match random.below(9) {
+        match random.below(11) {
+            9 => ((x ^ y) & number(1)).equals(small),
+            10 => ((x ^ y ^ k) % number(2)).equals((first | y) & number(1)),
             0 => x.lt(y),
             1 => x.le(y),
             2 => x.ge(y),
@@ -271,11 +273,33 @@ impl<'b> Params<'b> {
         for _ in 0..1 + random.below(3) {
             let mut vars = vars.to_vec();
             let (i, k) = (vars[0], self.k.cast(self.ty));
-            match random.below(15) {
+            match random.below(16) {
+                15 => {
+                    // Bits in another order.
+                    let from = b.var("from", random.pick(&vars));
+                    let bits = b.var("bits", random.pick(&[number(0), number(0), i]));
+                    let way = random.below(3);
+                    let end = random.pick(&[2u64, 3, 4, 5]);
+                    b.range_for(b.constant(0u64), b.constant(end), |at| {
+                        let bit = from.get() & number(1);
+                        match way {
+                            0 => bits.set(bits.get() << 1u32 | bit),
+                            1 => bits.set(bits.get() | bit << (at.cast(U32) * 2u32)),
+                            _ => b.if_(bit.equals(number(0)), || {
+                                bits.set(bits.get() + (number(8) >> at.cast(U32)));
+                            }),
+                        }
+                        from.set(from.get() >> 1u32);
+                    });
+                    self.access(b, random, &[bits.get(), bits.get(), i]);
+                }
                 14 => {
-                    let pointer = b.var("pointer", random.pick(&[i, i, i * k, number(0)]));
+                    let last = number(u64::MAX);
+                    let begin = random.pick(&[i, i, i * k, number(0), last - i]);
+                    let pointer = b.var("pointer", begin);
                     let count = b.var("count", b.constant(0u32));
-                    let end = random.pick(&[number(20), number(12), self.n.cast(self.ty), i]);
+                    let end = [number(20), number(12), self.n.cast(self.ty), i, last - k, last];
+                    let end = random.pick(&end);
                     let step = random.pick(&[number(3), k, number(1), self.n.cast(self.ty)]);
                     b.while_(
                         || pointer.get().lt(end),
@@ -311,10 +335,31 @@ impl<'b> Params<'b> {
                     let end = random.pick(&[k, number(4), number(3), i]);
                     let step = random.pick(&[number(1), k, number(2), self.n.cast(self.ty)]);
                     let is_late = random.below(4) == 0;
-                    b.range_for(number(0), end, |_| {
+                    // In some iterations only, or by another amount in the others.
+                    let (in_some, otherwise) = (random.below(2) == 0, random.below(4));
+                    let step = if in_some { number(1 + random.below(2)) } else { step };
+                    b.range_for(number(0), end, |c| {
                         let advance = || pointer.set(pointer.get() + step);
                         if is_late {
                             advance();
+                        }
+                        if in_some {
+                            let cond = self.condition(
+                                b,
+                                random,
+                                &[c, i, self.at.load(c.cast(U64) % 30u64).cast(self.ty)],
+                            );
+                            let used = || {
+                                self.access(b, random, &[pointer.get()]);
+                                advance();
+                            };
+                            let otherwise = || match otherwise {
+                                0 => pointer.set(pointer.get() + number(1)),
+                                1 => pointer.set(pointer.get() - number(1)),
+                                _ => {}
+                            };
+                            b.if_else(cond, used, otherwise);
+                            return;
                         }
                         self.access(b, random, &[pointer.get()]);
                         if !is_late {

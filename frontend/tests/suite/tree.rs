@@ -103,7 +103,7 @@ pub(crate) fn binary(op: &str, lhs: Expr, rhs: Expr) -> Expr {
 pub(crate) fn cast(value: Expr, to: &str) -> Expr {
     let to = if to == "usize" { "u64" } else { to };
     let to = ScalarType::ALL.into_iter().find(|t| t.name() == to).unwrap();
-    expr(ExprKind::Cast { value: Box::new(value), ty: ty(to) })
+    expr(ExprKind::Cast { value: Box::new(value), ty: ty(to), is_narrow: false })
 }
 
 pub(crate) fn choose(cond: Expr, then: Expr, otherwise: Expr) -> Expr {

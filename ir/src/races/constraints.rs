@@ -625,23 +625,8 @@ impl<'a> ConstraintBuilder<'a> {
             {
                 x.add(&y)?
             }
-            _ => {
-                let value = self.fresh_of(ty);
-                if range_x.0 >= 0 && range_y.0 >= 0 {
-                    self.system.add(Constraint::NonNegative(value.clone()));
-                    for operand in [&x, &y] {
-                        match op {
-                            BinaryOp::And => self.system.add(Constraint::at_most(&value, operand)),
-                            BinaryOp::Or => self.system.add(Constraint::at_most(operand, &value)),
-                            _ => {}
-                        }
-                    }
-                    if op != BinaryOp::And {
-                        self.system.add(Constraint::at_most(&value, &x.add(&y)?));
-                    }
-                }
-                value
-            }
+            _ if range_x.0 >= 0 && range_y.0 >= 0 => self.combined_bits(op, ty, [&x, &y])?,
+            _ => self.fresh_of(ty),
         };
         if op == BinaryOp::Xor && !self.is_shared(id) {
             let fixed = if self.is_shared(a) { Some([y.clone(), x.clone()]) } else { None };

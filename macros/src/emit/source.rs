@@ -99,9 +99,13 @@ impl Emission<'_> {
             const __IDENTITIES: [&'static #support::Identity; #identity_count] = #all_probed.2;
             const __TYPES: [#private::ir::types::Type; #type_count] = #all_probed.0;
         };
+        let file = match self.tree.spans.file() {
+            Some(file) => quote!(#file),
+            None => quote!(::core::file!()),
+        };
         let source = quote! {
             #frontend::EmittedSource {
-                file: ::core::file!(),
+                file: #file,
                 tree: #bytes,
                 params: || #params_found.to_vec(),
                 types: || #types_found.to_vec(),

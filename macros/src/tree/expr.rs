@@ -68,7 +68,8 @@ impl TreeBuilder {
                         self.put_site(site, from);
                         value = self.typed(value, from);
                     }
-                    return ExprKind::Cast { value: Box::new(value), ty };
+                    let is_narrow = is_narrow(&cast.ty);
+                    return ExprKind::Cast { value: Box::new(value), ty, is_narrow };
                 }
             },
             E::If(branch) => return self.branch(branch),
@@ -286,7 +287,7 @@ impl TreeBuilder {
                 self.typed(receiver, ty)
             };
             let ty = self.scalar_type(&Ident::new(scalar, call.method.span()));
-            return ExprKind::Cast { value: Box::new(receiver), ty };
+            return ExprKind::Cast { value: Box::new(receiver), ty, is_narrow: false };
         }
         if of_block {
             let receiver = Box::new(receiver);
@@ -370,7 +371,7 @@ impl TreeBuilder {
                 Some(Conversion::To(scalar)) => {
                     let value = Box::new(self.typed(value, ty));
                     let ty = self.scalar_type(&Ident::new(scalar, Span::call_site()));
-                    ExprKind::Cast { value, ty }
+                    ExprKind::Cast { value, ty, is_narrow: false }
                 }
                 // `from` is a lossless `as`, as rustc checks. Only a probe knows the type of its argument.
                 None => {
@@ -380,7 +381,7 @@ impl TreeBuilder {
                         let given = self.pass(arg);
                         self.typed(value, given)
                     };
-                    ExprKind::Cast { value: Box::new(value), ty }
+                    ExprKind::Cast { value: Box::new(value), ty, is_narrow: false }
                 }
             });
         }
@@ -410,8 +411,8 @@ impl TreeBuilder {
             ExprKind::Name(_) | ExprKind::Index { .. } | ExprKind::Field { .. } => value,
             _ => self.typed(value, from),
         };
-        let kind = ExprKind::Cast { value: Box::new(value), ty: from };
-        ExprKind::Cast { value: Box::new(Expr { kind, span }), ty }
+        let kind = ExprKind::Cast { value: Box::new(value), ty: from, is_narrow: false };
+        ExprKind::Cast { value: Box::new(Expr { kind, span }), ty, is_narrow: false }
     }
 
     /// Passes a func through a probe, which sees its generic arguments.
@@ -603,4 +604,10 @@ fn shortened(tokens: &impl ToTokens) -> String {
     let text = text_of(tokens);
     let line = text.lines().next().unwrap_or_default();
     line.chars().take(40).collect()
+}
+
+/// Whether a type is an integer type of 8 or 16 bits.
+fn is_narrow(ty: &syn::Type) -> bool {
+    let syn::Type::Path(path) = ty else { return false };
+    ["u8", "i8", "u16", "i16"].iter().any(|name| path.path.is_ident(name))
 }

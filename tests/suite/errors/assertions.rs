@@ -206,3 +206,18 @@ fn the_first_numbers_of_large_values_are_reported(backend: TestBackend) -> qd::R
     assert_eq!(right, "Matrix([[1, 4, 7], […, …, …], […, …, …]])");
     Ok(())
 }
+
+super::kernel_of_a_macro::doubled!(of_another_file);
+
+#[on_all_backends]
+fn the_error_of_a_kernel_that_a_macro_makes_is_in_the_file_of_the_macro(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut x = on.program.tensor_from(&[60], [1])?;
+    let error = kernel_error(of_another_file(&mut x).launch(), || on.program.sync());
+    assert!(error.file.ends_with("errors/kernel_of_a_macro.rs"), "{error:?}");
+    let source = include_str!("kernel_of_a_macro.rs").lines().nth(error.line as usize - 1);
+    assert_eq!(source.map(str::trim), Some(r#"assert!(x[i] < 100, "too large");"#));
+    Ok(())
+}

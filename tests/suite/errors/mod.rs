@@ -5,6 +5,7 @@ mod assertions;
 mod calls;
 mod device;
 pub(crate) mod environment;
+mod kernel_of_a_macro;
 mod reports;
 mod texts;
 

@@ -133,6 +133,80 @@ fn behind(stop: u32, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
     }
 }
 
+/// A condition limits the lengths of the inner loops.
+#[qd::kernel]
+fn of_short_rows(
+    most: u32,
+    starts: &Tensor<u32, 1>,
+    count: &mut Tensor<u32, 1>,
+    out: &mut Tensor<u32, 1>,
+) {
+    for v in 0..starts.len() - 1 {
+        if starts[v + 1] - starts[v] <= most {
+            for e in starts[v]..starts[v + 1] {
+                let at = qd::atomic_add(&mut count[0], 1);
+                out[at as usize] = e;
+            }
+        }
+    }
+}
+
+#[qd::kernel]
+fn unless_long(
+    most: u32,
+    lengths: &Tensor<u32, 1>,
+    count: &mut Tensor<u32, 1>,
+    out: &mut Tensor<u32, 1>,
+) {
+    for v in 0..lengths.len() {
+        let n = lengths[v] as usize;
+        if n > most as usize {
+            continue;
+        }
+        for e in 0..n {
+            let at = qd::atomic_add(&mut count[0], 1);
+            out[at as usize] = e as u32;
+        }
+    }
+}
+
+/// The type limits the lengths.
+#[qd::kernel]
+fn of_narrow_lengths(
+    lengths: &Tensor<u32, 1>,
+    count: &mut Tensor<u32, 1>,
+    out: &mut Tensor<u32, 1>,
+) {
+    for v in 0..lengths.len() {
+        let n = lengths[v] as u8;
+        for e in 0..n as usize {
+            let at = qd::atomic_add(&mut count[0], 1);
+            out[at as usize] = e as u32;
+        }
+    }
+}
+
+#[on_all_backends]
+fn conditions_and_types_limit_the_length_of_a_loop_around_a_counter(
+    backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let (mut count, mut out) = (on.program.zeros::<u32, 1>([1])?, on.program.zeros([100])?);
+    let starts = on.program.tensor_from(&[0u32, 3, 5, 6], [4])?;
+    let is_refused = |launched: Result<()>| match launched {
+        Err(Error::Race { reason, .. }) => matches!(*reason, RaceReason::CounterOverflow(_)),
+        _ => false,
+    };
+    of_short_rows(64, &starts, &mut count, &mut out).launch()?;
+    of_short_rows(u32::MAX / 3, &starts, &mut count, &mut out).launch()?;
+    assert!(is_refused(of_short_rows(u32::MAX / 2, &starts, &mut count, &mut out).launch()));
+    unless_long(5, &starts, &mut count, &mut out).launch()?;
+    assert!(is_refused(unless_long(u32::MAX / 2, &starts, &mut count, &mut out).launch()));
+    of_narrow_lengths(&starts, &mut count, &mut out).launch()?;
+    assert_eq!(count.to_vec()?, [6 + 6 + 8 + 14]);
+    Ok(())
+}
+
 #[on_all_backends]
 fn a_launch_that_may_overflow_an_atomic_counter_is_rejected(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
@@ -141,6 +215,7 @@ fn a_launch_that_may_overflow_an_atomic_counter_is_rejected(backend: TestBackend
     let mut signed = on.program.zeros::<i32, 1>([1])?;
     let mut wide = on.program.zeros::<u64, 1>([1])?;
     let many = on.program.tensor_from(&[2u32, 3], [2])?;
+    let three = on.program.tensor_from(&[2u32, 3, 4], [3])?;
 
     let refused = |launched: Result<()>, most: Option<u64>| {
         let Err(error @ Error::Race { .. }) = launched else { panic!("{launched:?}") };
@@ -157,7 +232,8 @@ fn a_launch_that_may_overflow_an_atomic_counter_is_rejected(backend: TestBackend
     refused(twice(2, ALL / 6 + 1, 1, &mut signed, &mut out).launch(), Some(6 * (ALL / 6 + 1)));
     refused(inclusive(3, u32::MAX / 2, 1, &mut count, &mut out).launch(), Some(3 * ALL / 2));
     refused(endless(2, 1, &mut count, &mut out).launch(), None);
-    refused(of_data((1 << 31) + 1, &many, &mut count, &mut out).launch(), Some(ALL + 2));
+    let most = Some(3 * (ALL / 2 + 1));
+    refused(of_data((1 << 31) + 1, &three, &mut count, &mut out).launch(), most);
     refused(beside(ALL / 4, ALL / 4 + 1, 1, &mut count, &mut out).launch(), Some(ALL + 2));
     assert_eq!((count.to_vec()?, signed.to_vec()?), (vec![0], vec![0]));
 
@@ -169,7 +245,9 @@ fn a_launch_that_may_overflow_an_atomic_counter_is_rejected(backend: TestBackend
     beside(ALL / 4, ALL / 4, 2, &mut count, &mut out).launch()?;
     behind(2, &mut count, &mut out).launch()?;
     of_data(100, &many, &mut count, &mut out).launch()?;
-    assert_eq!(count.to_vec()?, [6 + 3 + 4 + 1 + 8 + 8 + 3]);
+    // At most half of 2^32 each, because no end is above `u32::MAX`.
+    of_data((1 << 31) + 1, &many, &mut count, &mut out).launch()?;
+    assert_eq!(count.to_vec()?, [6 + 3 + 4 + 1 + 8 + 8 + 3 + 3]);
     twice(2, ALL / 6, 2, &mut signed, &mut out).launch()?;
     assert_eq!(signed.to_vec()?, [12]);
     inner_of_64_bits(2, u64::MAX, 3, &mut wide, &mut out).launch()?;

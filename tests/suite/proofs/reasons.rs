@@ -42,7 +42,7 @@ fn sorted(count: &mut Tensor<u32, 1>, list: &mut Tensor<u32, 1>) {
 fn red_black(red: bool, u: &mut Tensor<f32, 2>) {
     let [h, w] = u.shape();
     for (i, j) in qd::ndrange((1..h - 1, 1..w - 1)) {
-        if ((i ^ j) & 1 == 0) == red {
+        if ((i | j) & 1 == 0) == red {
             u[[i, j]] = u[[i - 1, j]] + u[[i + 1, j]];
         }
     }

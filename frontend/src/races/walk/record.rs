@@ -50,7 +50,8 @@ impl SampleWalk<'_> {
             phase,
             kind,
             index,
-            depends_on_launch: values.contains(&AbstractValue::AtLaunch),
+            depends_on_launch: values.contains(&AbstractValue::AtLaunch)
+                || self.conditions.iter().any(|at| self.task.launch_conditions.contains(&at.node)),
             span,
             text,
             stored: None,

@@ -469,7 +469,7 @@ impl<'k> TaskBuilder<'k> {
                 }
                 // A concurrent task may draw tickets, even if this one cannot.
                 let amount = self.value(value);
-                let loops = SmallVec::from_slice(&self.loops[outer..]);
+                let loops = self.loops_with_lengths(outer);
                 let by_one = self.only_thread().is_some();
                 let conditions = self.conditions.clone();
                 let increment = CounterIncrement { source, amount, ty, loops, by_one, conditions };

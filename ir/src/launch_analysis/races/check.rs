@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::cause::{Cause, Origins};
 use crate::{
-    Array, LocalId, ParamId, RegionBlockId, SiteId, TaskId,
+    Array, LocalId, ParamId, RegionBlockId, ScalarType, SiteId, TaskId,
     extents::Extents,
     races::{
         AffineForm, AffineForms, Bound, Collision, Condition, ConditionalAccess, Index, IntType,
@@ -92,6 +92,8 @@ pub(super) enum TripCount {
         ty: IntType,
         begin: NodeId,
         end: NodeId,
+        /// The number of iterations of a loop that has one, in the unsigned type; for loops around an addition.
+        length: Option<NodeId>,
     },
     /// A `loop`, which runs until a `break`.
     Unknown,
@@ -406,10 +408,13 @@ impl TaskRaceCheck {
         let sum = |increment: &CounterIncrement| {
             let CounterIncrement { amount, ty, by_one, .. } = *increment;
             let runs = u128::from(blocks) * if by_one { 1 } else { threads };
-            let mut trip_counts =
-                increment.loops.iter().map(|trip_count| trip_count.max(context, &values));
+            let mut trip_counts: SmallVec<[Option<u128>; 2]> =
+                increment.loops.iter().map(|trip_count| trip_count.max(context, &values)).collect();
+            if bits < 64 {
+                limit_one(increment, context, &mut trip_counts, (1 << bits) / all / runs);
+            }
             let mut count =
-                trip_counts.try_fold(runs, |product, count| product.checked_mul(count?));
+                trip_counts.iter().try_fold(runs, |product, count| product.checked_mul((*count)?));
             if bits == 64 {
                 // A launch that makes more additions would take years.
                 count = Some(count.map_or(1 << 56, |count| count.min(1 << 56)));
@@ -488,8 +493,9 @@ impl TaskRaceCheck {
                 .iter()
                 .for_each(|condition| graph.reach(&[condition.node], &mut needed));
             for trip_count in &increment.loops {
-                if let TripCount::Range { begin, end, .. } = trip_count {
+                if let TripCount::Range { begin, end, length, .. } = trip_count {
                     graph.reach(&[*begin, *end], &mut needed);
+                    length.iter().for_each(|length| graph.reach(&[*length], &mut needed));
                 }
             }
         }
@@ -552,8 +558,8 @@ impl TaskRaceCheck {
             moved(&mut increment.amount);
             increment.conditions.iter_mut().for_each(|condition| moved(&mut condition.node));
             for trip_count in &mut increment.loops {
-                if let TripCount::Range { begin, end, .. } = trip_count {
-                    [begin, end].into_iter().for_each(moved);
+                if let TripCount::Range { begin, end, length, .. } = trip_count {
+                    [begin, end].into_iter().chain(length).for_each(moved);
                 }
             }
         }
@@ -578,6 +584,36 @@ impl TaskRaceCheck {
             }
         }
         self.has_form = has_form;
+    }
+}
+
+/// Limits the trip count of one loop around an addition, of which conditions around the addition say that it is short
+/// enough: at most `share` additions by a thread are allowed.
+fn limit_one(
+    increment: &CounterIncrement,
+    context: LoopContext<'_>,
+    trip_counts: &mut [Option<u128>],
+    share: u128,
+) {
+    let product = |of: &[Option<u128>]| {
+        of.iter().try_fold(1u128, |product, count| product.checked_mul((*count)?))
+    };
+    for (at, trip_count) in increment.loops.iter().enumerate() {
+        let TripCount::Range { ty, length: Some(length), .. } = *trip_count else { continue };
+        let others = [product(&trip_counts[..at]), product(&trip_counts[at + 1..])];
+        let [Some(before), Some(after)] = others else { continue };
+        let limit = before.checked_mul(after).and_then(|others| share.checked_div(others));
+        let Some(limit) = limit.filter(|limit| trip_counts[at].is_none_or(|count| *limit < count))
+        else {
+            continue;
+        };
+        // The loop has this many iterations whenever one of them executes the addition.
+        let length = (length, ty.map(ScalarType::unsigned));
+        let bound = Bound::AtMost(i128::try_from(limit).unwrap_or(i128::MAX));
+        if is_bounded(context, &increment.conditions, length, bound) {
+            trip_counts[at] = Some(limit);
+            return;
+        }
     }
 }
 
@@ -611,7 +647,7 @@ fn relevant(graph: &ValueGraph, index: &[NodeId], conditions: &Conditions) -> Co
 impl TripCount {
     /// The maximum trip count; none if unknown.
     fn max(self, context: LoopContext<'_>, values: &AffineForms) -> Option<u128> {
-        let Self::Range { ty, begin, end } = self else { return None };
+        let Self::Range { ty, begin, end, .. } = self else { return None };
         let space = context.space;
         let all = int_range(ty);
         let of = |id: NodeId| values[id as usize].and_then(|form| exact_range(space, &form, ty));

@@ -1,7 +1,10 @@
 //! Loops in a task: their variables, trip counts, and the locals that each iteration changes by the same amount.
 
+use smallvec::SmallVec;
+
 use super::{
     builder::{TaskBuilder, assigned, int_type},
+    cause::ValueOrigin,
     check::TripCount,
 };
 use crate::{
@@ -41,7 +44,7 @@ impl TaskBuilder<'_> {
         let uniformity = self.uniformity_here();
         let variable =
             self.builder.push(ValueNode::Inner { var: None, uniformity, ty, begin, end });
-        self.loops.push(TripCount::Range { ty, begin, end });
+        self.loops.push(TripCount::Range { ty, begin, end, length: None });
         let nth = if down {
             let last = self.builder.number(1);
             let last = self.builder.push(ValueNode::Binary(BinaryOp::Sub, ty, end, last));
@@ -77,7 +80,7 @@ impl TaskBuilder<'_> {
         let end = bound.unwrap_or_else(|| self.builder.number(ENDLESS));
         let nth = self.builder.push(ValueNode::Inner { var: None, uniformity, ty, begin, end });
         self.loops.push(match bound {
-            Some(end) => TripCount::Range { ty, begin, end },
+            Some(end) => TripCount::Range { ty, begin, end, length: None },
             None => TripCount::Unknown,
         });
         let conditions = self.conditions.len();
@@ -86,6 +89,21 @@ impl TaskBuilder<'_> {
         self.repeated(body, nth, ty, None);
         self.conditions.truncate(conditions);
         self.loops.pop();
+    }
+
+    /// The loops around an addition, from the loop number `outer` on.
+    pub(super) fn loops_with_lengths(&mut self, outer: usize) -> SmallVec<[TripCount; 2]> {
+        let loops: SmallVec<[TripCount; 2]> = SmallVec::from_slice(&self.loops[outer..]);
+        let with_length = |trip_count| match trip_count {
+            TripCount::Range { ty, begin, end, .. } => {
+                let value = self.builder.push(ValueNode::Binary(BinaryOp::Sub, ty, end, begin));
+                let to = ty.map(ScalarType::unsigned);
+                let length = Some(self.builder.push(ValueNode::Cast { from: ty, to, value }));
+                TripCount::Range { ty, begin, end, length }
+            }
+            TripCount::Unknown => trip_count,
+        };
+        loops.into_iter().map(with_length).collect()
     }
 
     /// The maximum trip count of `while local < end { …; local += by }`, if `end` and `by` do not change.
@@ -114,10 +132,12 @@ impl TaskBuilder<'_> {
         let ty = nodes.locals[local].ty;
         let of = int_type(ty);
         let (first, end, by) = (*self.env.get(&local)?, self.value(rhs), self.value(by));
-        // The local grows without overflow, so that it stays below `end` until the loop ends.
+        // The local grows without overflow, so that it stays below `end` until the loop ends: if it is less than `end`,
+        // it is at most `end - 1 + by` in the next iteration.
         let [one, most] = [1, ty.int_range()?.1].map(|value| self.builder.number(value));
         let grows = self.builder.push(ValueNode::Binary(BinaryOp::Ge, of, by, one));
-        let room = self.builder.push(ValueNode::Binary(BinaryOp::Sub, of, most, by));
+        let rest = self.builder.push(ValueNode::Binary(BinaryOp::Sub, of, by, one));
+        let room = self.builder.push(ValueNode::Binary(BinaryOp::Sub, of, most, rest));
         let fits = self.builder.push(ValueNode::Binary(BinaryOp::Le, of, end, room));
         let is_bool = int_type(ScalarType::Bool);
         let is_bounded = self.builder.push(ValueNode::Binary(BinaryOp::And, is_bool, grows, fits));
@@ -167,8 +187,16 @@ impl TaskBuilder<'_> {
             })
             .collect();
         let uniformity = self.uniformity_here();
+        let is_steady = |local: &LocalId| steady.iter().any(|(of, _)| of == local);
+        let others = locals.iter().filter(|local| !is_steady(local));
+        let limited: Vec<_> = others
+            .filter_map(|local| {
+                Some((*local, self.limited(*local, self.pointer_step(body, *local)?, nth, ty)?))
+            })
+            .collect();
         self.forget(&locals, uniformity);
         self.env.extend(steady);
+        self.env.extend(limited);
         self.env.extend(var);
         self.forget_shared();
         self.block(body);
@@ -176,8 +204,84 @@ impl TaskBuilder<'_> {
         self.forget(&locals, uniformity);
     }
 
+    /// The value in iteration `nth` of a local to which each earlier iteration has added a constant at most once: the
+    /// number of these additions is unknown, but not above `nth`.
+    fn limited(
+        &mut self,
+        local: LocalId,
+        (op, by): (BinaryOp, ExprId),
+        nth: NodeId,
+        ty: IntType,
+    ) -> Option<NodeId> {
+        let before = *self.env.get(&local)?;
+        let of_local = int_type(self.nodes.locals[local].ty);
+        let (by, uniformity) = (self.value(by), self.uniformity_here());
+        let times = self.unknown_from(ValueOrigin::Changed(local), ty, uniformity);
+        let at_most = self.builder.push(ValueNode::Binary(BinaryOp::Le, ty, times, nth));
+        self.conditions.push(Condition { node: at_most, holds: true });
+        let times = if ty == of_local {
+            times
+        } else {
+            self.builder.push(ValueNode::Cast { from: ty, to: of_local, value: times })
+        };
+        let share = self.builder.push(ValueNode::Binary(BinaryOp::Mul, of_local, times, by));
+        Some(self.builder.push(ValueNode::Binary(op, of_local, before, share)))
+    }
+
+    /// The constant that an iteration of a loop adds to a local, or subtracts from it, at most once, if the local is
+    /// changed in no other way.
+    fn pointer_step(&self, body: BlockId, local: LocalId) -> Option<(BinaryOp, ExprId)> {
+        let mut step = None;
+        (self.times_changed(body, local, &mut step)? <= 1).then_some(step)?
+    }
+
+    /// How often a block changes a local at most, by `step`, which is set at its first change.
+    fn times_changed(
+        &self,
+        block: BlockId,
+        local: LocalId,
+        step: &mut Option<(BinaryOp, ExprId)>,
+    ) -> Option<u32> {
+        let nodes = self.nodes;
+        let mut times = 0;
+        for stmt in &nodes.blocks[block].stmts {
+            times += match *stmt {
+                Stmt::Assign { local: changed, value } if changed == local => {
+                    let ExprKind::Binary { op, lhs, rhs } = nodes.exprs[value].kind else {
+                        return None;
+                    };
+                    let is_change = matches!(nodes.exprs[lhs].kind, ExprKind::Local(of) if of == local)
+                        && matches!(op, BinaryOp::Add | BinaryOp::Sub);
+                    let ExprKind::Const(by) = nodes.exprs[rhs].kind else { return None };
+                    let is_same = |(first_op, first): (BinaryOp, ExprId)| {
+                        first_op == op
+                            && matches!(nodes.exprs[first].kind, ExprKind::Const(first) if first == by)
+                    };
+                    if !is_change || by.as_int().is_none() || !step.is_none_or(is_same) {
+                        return None;
+                    }
+                    *step = Some((op, rhs));
+                    1
+                }
+                Stmt::If { then, otherwise, .. } => self
+                    .times_changed(then, local, step)?
+                    .max(self.times_changed(otherwise, local, step)?),
+                // A loop changes it any number of times.
+                _ if stmt.blocks().any(|block| assigned(nodes, block).0.contains(&local)) => {
+                    return None;
+                }
+                _ => 0,
+            };
+        }
+        Some(times)
+    }
+
     /// The locals to which each iteration of a loop adds the same amount, or from which it subtracts the same amount.
-    fn progressions(&self, body: BlockId, locals: &[LocalId]) -> Vec<(LocalId, BinaryOp, ExprId)> {
+    pub(super) fn progressions(
+        &self,
+        body: BlockId,
+        locals: &[LocalId],
+    ) -> Vec<(LocalId, BinaryOp, ExprId)> {
         let nodes = self.nodes;
         let mut steady = Vec::new();
         for stmt in &nodes.blocks[body].stmts {

@@ -1,17 +1,24 @@
-//! Loops of block-level code that the race check unrolls: barriers separate their iterations, and what a thread
+//! Loops that the race check unrolls. In block-level code, barriers separate their iterations, and what a thread
 //! accesses in an iteration often depends on it in a way that is no formula of its number, as in `d = 1 << k`.
+//! Elsewhere, a loop that only computes locals, as one that reverses bits.
 
 use std::collections::HashSet;
 
-use super::builder::{TaskBuilder, int_type};
+use super::builder::{TaskBuilder, assigned, int_type};
 use crate::{
-    BlockId, ExprKind, LocalId, ScalarType, Stmt, UnaryOp,
+    BlockId, ExprId, ExprKind, LocalId, ScalarType, Stmt, UnaryOp,
     races::{NodeId, ValueNode},
     visit::Nodes,
 };
 
 /// The maximum trip count of a loop that is unrolled.
 const MAX_TRIP_COUNT: i128 = 16;
+
+/// The maximum trip count of an unrolled loop that only computes locals: the number of bits of an integer.
+const MAX_COMPUTING_TRIP_COUNT: i128 = 64;
+
+/// The maximum number of assignments in such a loop.
+const COMPUTED_LOCALS: usize = 8;
 
 /// The number of accesses from which on no loop is unrolled.
 const UNROLLED_ACCESSES: usize = 400;
@@ -43,6 +50,17 @@ impl TaskBuilder<'_> {
         self.env.keys().copied().collect()
     }
 
+    /// Whether a loop's body only computes locals, in a way that is no formula of the loop's variable, as the
+    /// reversal of bits `r = r << 1 | v & 1`.
+    fn computes_only(&self, body: BlockId) -> bool {
+        let nodes = self.nodes;
+        let mut locals = assigned(nodes, body).0;
+        let is_short = locals.len() <= COMPUTED_LOCALS;
+        locals.sort_unstable();
+        let steady = self.progressions(body, &locals).len();
+        is_short && is_computation(nodes, body) && steady < locals.len()
+    }
+
     /// Unrolls a loop over few constant values. Returns false for other loops.
     fn unrolled_for(
         &mut self,
@@ -55,10 +73,13 @@ impl TaskBuilder<'_> {
         let [Some(begin), Some(end)] = bounds.map(|id| self.builder.constant(id, ty)) else {
             return false;
         };
-        if !self.unrolls() || end - begin > MAX_TRIP_COUNT || leaves(self.nodes, body) {
+        if self.computes_only(body) && end - begin <= MAX_COMPUTING_TRIP_COUNT {
+            // It has no accesses, so that no unrolled ones are counted.
+        } else if self.unrolls() && end - begin <= MAX_TRIP_COUNT && !leaves(self.nodes, body) {
+            self.unrolled = self.unrolled.map(|count| count + 1);
+        } else {
             return false;
         }
-        self.unrolled = self.unrolled.map(|count| count + 1);
         let range = begin..end;
         let values: Vec<i128> = if down { range.rev().collect() } else { range.collect() };
         let known = self.known();
@@ -117,6 +138,25 @@ impl TaskBuilder<'_> {
         }
         false
     }
+}
+
+/// Whether a block only defines and assigns locals, without access to tensors and shared arrays.
+fn is_computation(nodes: Nodes<'_>, block: BlockId) -> bool {
+    nodes.blocks[block].stmts.iter().all(|stmt| match *stmt {
+        Stmt::Let { value, .. } | Stmt::Assign { value, .. } => has_no_access(nodes, value),
+        Stmt::If { cond, then, otherwise } => {
+            has_no_access(nodes, cond)
+                && is_computation(nodes, then)
+                && is_computation(nodes, otherwise)
+        }
+        _ => false,
+    })
+}
+
+fn has_no_access(nodes: Nodes<'_>, value: ExprId) -> bool {
+    let kind = &nodes.exprs[value].kind;
+    !matches!(kind, ExprKind::Load(_) | ExprKind::Atomic { .. })
+        && kind.operands().all(|operand| has_no_access(nodes, operand))
 }
 
 /// Whether a loop's body leaves the loop or continues with its next iteration.

@@ -1,6 +1,6 @@
 //! Divisions, bit operations with constants, and products of linear values.
 
-use super::{Constraint, ConstraintBuilder, LinearExpr, SystemVar};
+use super::{Constraint, ConstraintBuilder, IntType, LinearExpr, SystemVar, int_range};
 use crate::{BinaryOp, races::solve::MAX_VALUE};
 
 impl ConstraintBuilder<'_> {
@@ -33,6 +33,35 @@ impl ConstraintBuilder<'_> {
             BinaryOp::Xor => x.plus(-2, &kept)?.add_constant(mask),
             _ => None,
         }
+    }
+
+    /// A bit operation of two values that are not negative, by the bits that both have: `x | y` is `x + y - (x & y)`, and
+    /// `x ^ y` is `x + y - 2 * (x & y)`. So the lowest bit of `x ^ y` is that of the sum.
+    pub(super) fn combined_bits(
+        &mut self,
+        op: BinaryOp,
+        ty: IntType,
+        [x, y]: [&LinearExpr; 2],
+    ) -> Option<LinearExpr> {
+        let most = self.system.range(x)?.1.min(self.system.range(y)?.1);
+        let both = self.fresh(0, most);
+        for operand in [x, y] {
+            self.system.add(Constraint::at_most(&both, operand));
+        }
+        let times = match op {
+            BinaryOp::And => return Some(both),
+            BinaryOp::Or => 1,
+            _ => 2,
+        };
+        // A variable, because the range of the sum is wider than that of the value.
+        let value = self.fresh(0, int_range(ty).1);
+        self.system.add(Constraint::equal(&value, &x.add(y)?.plus(-times, &both)?));
+        if op == BinaryOp::Or {
+            for operand in [x, y] {
+                self.system.add(Constraint::at_most(operand, &value));
+            }
+        }
+        Some(value)
     }
 
     /// The difference `x - y`, if `y` is the remainder of a division of `x`.
