@@ -3,7 +3,7 @@
 use quadrants_ir::MathFn;
 
 /// Methods of numbers, in addition to those of [`MathFn`].
-const NUMBER_METHODS: [&str; 49] = [
+const NUMBER_METHODS: [&str; 51] = [
     "wrapping_add",
     "wrapping_sub",
     "wrapping_mul",
@@ -53,7 +53,13 @@ const NUMBER_METHODS: [&str; 49] = [
     "is_sign_positive",
     "to_bits",
     "from_bits",
+    "total_cmp",
+    "cmp",
 ];
+
+/// Methods of `Ordering`.
+const ORDERING_METHODS: [&str; 8] =
+    ["is_eq", "is_ne", "is_lt", "is_gt", "is_le", "is_ge", "reverse", "then"];
 
 /// Methods of vectors and matrices, and `len` of arrays.
 const LINALG_METHODS: [&str; 12] = [
@@ -81,10 +87,10 @@ pub const FILLED: &str = "__filled";
 /// The types `t` of the conversions `from_t` and `to_t` of numbers.
 pub const CONVERSIONS: [&str; 7] = ["f32", "f64", "i32", "i64", "u32", "u64", "usize"];
 
-/// The names of the built-in methods of numbers, arrays, vectors and matrices. Some have several.
+/// The names of the built-in methods of numbers, `Ordering`, arrays, vectors and matrices. Some have several.
 pub fn builtin_methods() -> impl Iterator<Item = &'static str> {
     let numbers = MathFn::ALL.into_iter().map(MathFn::name).chain(NUMBER_METHODS);
-    numbers.chain(LINALG_METHODS)
+    numbers.chain(ORDERING_METHODS).chain(LINALG_METHODS)
 }
 
 /// The names of the built-in associated functions of vectors and matrices.

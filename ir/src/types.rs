@@ -205,6 +205,17 @@ impl Constant {
     }
 }
 
+/// The type of `std::cmp::Ordering`: an enum whose discriminants are -1, 0 and 1.
+pub const ORDERING: Type = Type::Struct(&Struct {
+    name: "Ordering",
+    fields: &[Field { name: "discriminant", ty: Type::Scalar(ScalarType::I32) }],
+    kind: StructKind::Enum(&[
+        Variant { name: "Less", number: -1 },
+        Variant { name: "Equal", number: 0 },
+        Variant { name: "Greater", number: 1 },
+    ]),
+});
+
 impl Type {
     /// The type, if it is a scalar.
     #[must_use]

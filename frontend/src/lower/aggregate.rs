@@ -14,7 +14,7 @@ use quadrants_ir::{
 use super::{
     Lowerer, Result,
     local_array::MAX_REGISTER_ELEMENTS,
-    method::pair_type,
+    method::composite_type,
     scope::{Binding, Leaf, NamedValue, Scalar, Value, ValueId},
 };
 use crate::{
@@ -140,8 +140,8 @@ impl Lowerer {
                 Some(ty) if ty.scalar().is_none() => {
                     self.aggregate_method(receiver, ty, name, args, expected, span)
                 }
-                Some(Type::Scalar(ty)) if let Some(ty) = pair_type(name, ty) => {
-                    self.pair_method(receiver, ty, args)
+                Some(Type::Scalar(scalar)) if let Some(ty) = composite_type(name, scalar) => {
+                    self.composite_method(receiver, (scalar, ty), args, span)
                 }
                 _ => self.scalar_value(expr, expected),
             },

@@ -98,7 +98,7 @@ impl Lowerer {
                     ty if name == FILLED => {
                         linalg::filled_type(ty, self.infer_with(args.first()?, locals)?, None)
                     }
-                    Type::Scalar(ty) => method::pair_type(name, ty)
+                    Type::Scalar(ty) => method::composite_type(name, ty)
                         .or_else(|| Some(Type::Scalar(method::result_type(name, ty)))),
                     ty => linalg::method_type(name, ty),
                 }

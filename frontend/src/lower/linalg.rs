@@ -1,7 +1,10 @@
 //! Operators and methods of vectors and matrices, as scalar operations in the same order as the host types, so that
 //! both give the same bits.
 
-use quadrants_ir::{BinaryOp, Const, ExprId, MathFn, ScalarType, UnaryOp, types::Type};
+use quadrants_ir::{
+    BinaryOp, Const, ExprId, MathFn, ScalarType, UnaryOp,
+    types::{ORDERING, Type},
+};
 
 use super::{Lowerer, Result, scope::Value};
 use crate::{
@@ -16,6 +19,8 @@ pub(super) fn method_type(name: &str, ty: Type) -> Option<Type> {
             return Some(Type::Scalar(ScalarType::U64));
         }
         Type::Vector(ty, _) | Type::Matrix(ty, ..) => ty,
+        ORDERING if matches!(name, "reverse" | "then") => return Some(ORDERING),
+        ORDERING => return Some(Type::Scalar(ScalarType::Bool)),
         _ => return None,
     };
     Some(match (name, ty) {
@@ -279,6 +284,13 @@ impl Lowerer {
             }
             ("inverse", Type::Matrix(_, rows @ 2..=4, columns), [a]) if rows == columns => {
                 self.inverse(&a.leaves, rows, span)?
+            }
+            (name, ty, values) if ty == ORDERING => {
+                let parts: Vec<_> = values.iter().map(|value| value.leaves[0]).collect();
+                let Some(value) = self.emit.ordering_method(name, &parts) else {
+                    return Err(self.no_method_of(ty, name, span));
+                };
+                vec![value]
             }
             _ => return Err(self.no_method_of(ty, name, span)),
         };

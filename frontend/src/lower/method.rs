@@ -1,6 +1,9 @@
 //! Method calls of numbers, with the semantics of std. Narrow types are computed in their wide types.
 
-use quadrants_ir::{BinaryOp, Const, ExprId, MathFn, ScalarType, SiteKind, UnaryOp, types::Type};
+use quadrants_ir::{
+    BinaryOp, Const, ExprId, MathFn, ScalarType, SiteKind, UnaryOp,
+    types::{ORDERING, Type},
+};
 
 use super::{Lowerer, Result, number::bits_of, scope::Value};
 use crate::syntax::{Expr, Span};
@@ -19,13 +22,15 @@ pub(super) fn result_type(name: &str, ty: ScalarType) -> ScalarType {
     }
 }
 
-/// The result type of a method that returns a tuple, if `name` is one's.
-pub(super) const fn pair_type(name: &str, ty: ScalarType) -> Option<Type> {
+/// The result type of a method that returns no number, or `None`.
+pub(super) const fn composite_type(name: &str, ty: ScalarType) -> Option<Type> {
     const F32: Type = Type::Scalar(ScalarType::F32);
     const F64: Type = Type::Scalar(ScalarType::F64);
     match (name.as_bytes(), ty) {
         (b"sin_cos", ScalarType::F32) => Some(Type::Tuple(&[F32, F32])),
         (b"sin_cos", ScalarType::F64) => Some(Type::Tuple(&[F64, F64])),
+        (b"total_cmp", ScalarType::F32 | ScalarType::F64) => Some(ORDERING),
+        (b"cmp", _) if !ty.is_float() => Some(ORDERING),
         _ => None,
     }
 }
@@ -154,9 +159,9 @@ impl Lowerer {
                     _ => self.rotated(name == "rotate_left", value, count, bits),
                 })
             }
-            _ if name.starts_with("saturating") => match &values[..] {
+            "saturating_add" | "saturating_sub" => match &values[..] {
                 [a, b] => {
-                    let op = if name.ends_with("add") { BinaryOp::Add } else { BinaryOp::Sub };
+                    let op = if name == "saturating_add" { BinaryOp::Add } else { BinaryOp::Sub };
                     // A difference of unsigned operands may be negative.
                     let (a, b) = (*a, *b);
                     let [a, b] = [a, b].map(|v| self.emit.as_type(v, ScalarType::I32));
@@ -180,19 +185,29 @@ impl Lowerer {
         Ok(self.emit.as_type(value, result))
     }
 
-    /// Lowers a method that returns a tuple.
-    pub(super) fn pair_method(
+    /// Lowers a method of a number with a [`composite_type`].
+    pub(super) fn composite_method(
         &mut self,
         receiver: &Expr,
-        ty: Type,
+        (scalar, ty): (ScalarType, Type),
         args: &[Expr],
+        span: Span,
     ) -> Result<Value> {
-        let scalar = ty.leaf_types()[0];
         let mut list = vec![(receiver, scalar)];
         list.extend(args.iter().map(|arg| (arg, scalar)));
         let values = self.scalars(&list)?;
-        let [x, copy] = self.emit.copies(values[0]);
-        let leaves = vec![self.emit.math(MathFn::Sin, &[x]), self.emit.math(MathFn::Cos, &[copy])];
+        let leaves = match values[..] {
+            [x] => {
+                let [x, copy] = self.emit.copies(x);
+                vec![self.emit.math(MathFn::Sin, &[x]), self.emit.math(MathFn::Cos, &[copy])]
+            }
+            [a, b] => vec![self.emit.compare(a, b)],
+            _ => {
+                return Err(
+                    self.inconsistent(span, "a method has other arguments in the syntax tree")
+                );
+            }
+        };
         Ok(Value { ty, leaves })
     }
 

@@ -27,6 +27,7 @@ mod lowerer;
 mod method;
 mod number;
 mod operator;
+mod ordering;
 mod scope;
 mod stmt;
 

@@ -378,3 +378,16 @@ pub(crate) fn is_iterator_chain(call: &syn::ExprMethodCall) -> bool {
         }
     }
 }
+
+/// The argument of a method; of `a.total_cmp(&b)` and `a.cmp(&b)` the value, because kernels have no references to
+/// values.
+pub(crate) fn compared_value<'e>(method: &str, arg: &'e mut Expr) -> &'e mut Expr {
+    let is_read = matches!(arg, Expr::Reference(of) if of.mutability.is_none());
+    if !is_read || !matches!(method, "total_cmp" | "cmp") {
+        return arg;
+    }
+    match arg {
+        Expr::Reference(of) => &mut of.expr,
+        other => other,
+    }
+}

@@ -11,10 +11,10 @@ use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, visit_mut::VisitMut};
 use super::BodyRewriter;
 use crate::{
     ast::{
-        Conversion, callee_type, callee_value, collective_of, conversion, is_inferred, is_ndrange,
-        is_of_type, is_one_of, is_scalar_method, is_shared_array, is_tensor_method, is_type_name,
-        keeps_receiver, name_of, place_root, split_function, taking, unparenthesized,
-        without_arguments,
+        Conversion, callee_type, callee_value, collective_of, compared_value, conversion,
+        is_inferred, is_ndrange, is_of_type, is_one_of, is_scalar_method, is_shared_array,
+        is_tensor_method, is_type_name, keeps_receiver, name_of, place_root, split_function,
+        taking, unparenthesized, without_arguments,
     },
     marks, spans,
     tokens::{internal, method_number},
@@ -56,7 +56,10 @@ impl BodyRewriter<'_> {
         if indices.is_none() {
             self.visit_expr_mut(&mut call.receiver);
         }
-        call.args.iter_mut().for_each(|arg| self.visit_expr_mut(arg));
+        for arg in &mut call.args {
+            *arg = compared_value(&name, arg).clone();
+            self.visit_expr_mut(arg);
+        }
         let (receiver, args) = (unparenthesized(&call.receiver), call.args.iter());
         if let (Some(Conversion::To(_)), 0) = (conversion(&name), args.len()) {
             let function = conversion_function(&support, &call.method);

@@ -13,8 +13,8 @@ use super::{FuncEntry, TreeBuilder, value_block};
 use crate::{
     ast::{
         Conversion, atomic_op, binary_op, borrowed_element, callee_value, collective_of,
-        conversion, ends_in_branch, gives_value, is_assignment, is_block_for, is_cfg,
-        is_iterator_chain, is_ndrange, is_of_type, is_scalar_func, is_scalar_method,
+        compared_value, conversion, ends_in_branch, gives_value, is_assignment, is_block_for,
+        is_cfg, is_iterator_chain, is_ndrange, is_of_type, is_scalar_func, is_scalar_method,
         is_shared_array, is_stream_parallel, is_tensor_method, name_of, place_root, split_function,
         unparenthesized,
     },
@@ -273,7 +273,8 @@ impl TreeBuilder {
             .is_some_and(|name| self.blocks.iter().any(|(block, _)| *block == name));
         let is_place = place_root(&call.receiver).is_some();
         let receiver = self.expr(&mut call.receiver);
-        let args: Vec<Expr> = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
+        let args = call.args.iter_mut();
+        let args: Vec<Expr> = args.map(|arg| self.argument(compared_value(&name, arg))).collect();
         if let Some(Conversion::To(scalar)) = conversion(&name)
             && args.is_empty()
         {

@@ -2,7 +2,10 @@
 //!
 //! Each list of implementations is also a table of [`Builtin`]s, from which the book's reference page is made.
 
-use std::ops::{Add, Mul, Sub};
+use std::{
+    cmp::Ordering,
+    ops::{Add, Mul, Sub},
+};
 
 use half::f16;
 use quadrants_ir::{ExactFloat, elementary::Elementary, source::EmittedSource, types::name_number};
@@ -255,12 +258,14 @@ defined_here! { FLOATS: [f32 f64] {
     atan2(this, x: Self) -> Self = Elementary::atan2(this, x);
     hypot(this, other: Self) -> Self = Elementary::hypot(this, other);
     powf(this, exponent: Self) -> Self = Elementary::powf(this, exponent);
+    total_cmp(this, other: Self) -> Ordering = this.total_cmp(&other);
 } }
 
 defined_here! { INTEGERS: [i8 i16 i32 i64 isize u8 u16 u32 u64 usize] {
     min(this, other: Self) -> Self = Ord::min(this, other);
     max(this, other: Self) -> Self = Ord::max(this, other);
     clamp(this, low: Self, high: Self) -> Self = clamped(this, low, high);
+    cmp(this, other: Self) -> Ordering = Ord::cmp(&this, &other);
     // 2^32 - 1 if there is no logarithm.
     ilog2(this) -> u32 = this.checked_ilog2().unwrap_or(u32::MAX);
     // As `/` and `%`: a zero divisor is a device error, and overflow wraps.
@@ -303,6 +308,15 @@ builtin! {
     [] isize: unsigned_abs(this) -> usize = this.unsigned_abs();
     [] f32: to_bits(this) -> u32 = this.to_bits();
     [] f64: to_bits(this) -> u64 = this.to_bits();
+
+    [] Ordering: is_eq(this) -> bool = this.is_eq();
+    [] Ordering: is_ne(this) -> bool = this.is_ne();
+    [] Ordering: is_lt(this) -> bool = this.is_lt();
+    [] Ordering: is_gt(this) -> bool = this.is_gt();
+    [] Ordering: is_le(this) -> bool = this.is_le();
+    [] Ordering: is_ge(this) -> bool = this.is_ge();
+    [] Ordering: reverse(this) -> Self = this.reverse();
+    [] Ordering: then(this, other: Self) -> Self = this.then(other);
 
     [T: KernelValue, const N: usize] [T; N]: len(_this) -> usize = N;
     [T: Element, const N: usize] Vector<T, N>: len(_this) -> usize = N;

@@ -1,8 +1,10 @@
-//! [`KernelValue`] of aggregates: tuples, arrays, vectors and matrices.
+//! [`KernelValue`] of aggregates: tuples, arrays, vectors and matrices, and of `Ordering`.
+
+use std::cmp::Ordering;
 
 use quadrants_ir::{
     Const,
-    types::{Type, name_number},
+    types::{ORDERING, Type, name_number},
 };
 
 use super::{
@@ -231,5 +233,41 @@ unsafe impl<T: Element, const R: usize, const C: usize> HasElement<[usize; 2]> f
         let [row, column] = check_indices([row, column], [R, C]);
         let offset = location.offset_of(row, R);
         <[T; C]>::element_of(AggregateRef { offset, ..location }, column)
+    }
+}
+
+// SAFETY: as derived for an enum without fields. A number that is no discriminant is read as a variant.
+#[diagnostic::do_not_recommend]
+unsafe impl KernelValue for Ordering {
+    const LAYOUT: Type = ORDERING;
+    const TYPE_IDENTITY: &'static Identity = &Identity { name: "Ordering", parts: &[] };
+    type Same = Self;
+    type Components = (<i32 as KernelValue>::Components,);
+    aggregate_items!();
+    #[inline(always)]
+    fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
+        (self as i32).push_scalars(scalars);
+    }
+    #[inline(always)]
+    fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self {
+        i32::from_scalars(bits).cmp(&0)
+    }
+    #[inline(always)]
+    fn components(values: usize, memory: &mut Memory<'_>) -> Self::Components {
+        (i32::components(values, memory),)
+    }
+    #[inline(always)]
+    fn read(location: Self::Location) -> Self {
+        let AggregateRef { components, element, offset } = location;
+        i32::read(i32::nested_location(components.0, element, offset)).cmp(&0)
+    }
+    #[inline(always)]
+    fn write(self, location: Self::Location) {
+        let AggregateRef { components, element, offset } = location;
+        (self as i32).write(i32::nested_location(components.0, element, offset));
+    }
+    #[inline(always)]
+    fn kernel_eq(self, other: Self) -> bool {
+        self == other
     }
 }

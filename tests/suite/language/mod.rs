@@ -55,6 +55,7 @@ mod loops;
 mod methods;
 mod narrow;
 mod natural;
+mod ordering;
 mod own_funcs;
 mod patterns;
 mod print;
