@@ -175,9 +175,9 @@ pub enum LanguageRule {
         "`return` cannot leave a parallel loop, whose iterations run in any order; end one iteration with `continue`"
     )]
     ReturnInLoop,
-    /// `return` in a grid of thread blocks.
+    /// `return` in a grid of thread blocks, at a place where it is not rewritten to end the phase or the block.
     #[error(
-        "`return` cannot leave a grid of thread blocks, or end the phase of a thread; guard the work with `if`"
+        "`return` cannot end a phase or a block from this place; put the work that follows into an `if`"
     )]
     ReturnInBlocks,
     /// `return` in a `stream_parallel` block.

@@ -133,7 +133,7 @@ fn check_contents(folder: &Path) -> Result<(), TaskError> {
     for name in ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         let path = folder.join(name);
         if !path.is_file() {
-            return Err(TaskError::NotBuilt { what: path.display().to_string() });
+            return Err(TaskError::MissingInPackage { path });
         }
     }
     Ok(())

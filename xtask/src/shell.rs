@@ -31,6 +31,8 @@ pub(crate) enum TaskError {
     Tidy { count: usize },
     #[error("{what} was not built")]
     NotBuilt { what: String },
+    #[error("{path} is missing from the package")]
+    MissingInPackage { path: PathBuf },
     #[error("the bundle has {mebibytes} MiB, which is over its limit of {limit}")]
     TooLarge { mebibytes: u64, limit: u64 },
     #[error("{count} links of the book have no target")]

@@ -27,7 +27,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// The lazy schedule runs nothing before it must, so that leaked work stays visible.
+    /// The adversarial schedule runs only the operations that something waits for, so that leaked work stays visible.
     pub(super) fn new(backend: TestBackend, argument_limit: Option<usize>) -> Result<Self> {
         let (world, opened) = backend.simulated_device();
         world.set_schedule(Schedule::Adversarial);
