@@ -61,7 +61,7 @@ pub enum LanguageRule {
     RegionBlockInFunc,
     /// A top-level statement that is neither a `stream_parallel` block nor a `let` of a scalar.
     #[error(
-        "a kernel with `stream_parallel` blocks has only such blocks, `let`s of scalar values, and `if … {{ return; }}` before the blocks at its top level; move this into a block, or into a kernel of its own"
+        "this statement is outside the `stream_parallel` blocks of its kernel; move it into a block, or into a kernel of its own. Outside the blocks, such a kernel may only have `let`s of scalar values and, before the first block, `if … {{ return; }}`"
     )]
     RegionBlocksMixed,
     /// `stream_parallel` with an argument that is not a closure literal.
@@ -203,7 +203,7 @@ pub enum LanguageRule {
     SerialInside,
     /// `#[unroll]` on a parallel loop.
     #[error(
-        "the iterations of a parallel loop are those of threads; `#[unroll]` is for loops that one thread runs"
+        "the iterations of a parallel loop are those of threads, and `#[unroll]` is for loops that one thread runs; remove `#[unroll]`"
     )]
     UnrollParallel,
     /// `#[block_size(n)]` on a serial loop.

@@ -1,5 +1,6 @@
 //! The errors of programs, and their severity.
 
+pub(crate) mod captured;
 mod device_name;
 mod dlpack_problem;
 mod foreign_memory_problem;
@@ -98,8 +99,8 @@ pub enum Error {
     },
     /// No image bundle has the kernel for the device, and there is no compiler.
     #[error(
-        "kernel `{kernel}` for `{arch}` is not among the exported kernels of {} (export it for that architecture), and \
-         cannot be compiled: {source}",
+        "kernel `{kernel}` for `{arch}` is not among the exported kernels of {}, and cannot be compiled: {source}; help: \
+         export it for that architecture",
         files.join(", ")
     )]
     NotExported {
@@ -231,13 +232,15 @@ pub enum Error {
     )]
     RegionConflict(Box<Hazard>),
     /// The environment variable for hazards is not `explicit`, `report`, `check` or `auto`.
-    #[error("{HAZARDS_VARIABLE} is `{name}`, but must be `explicit`, `report`, `check` or `auto`")]
+    #[error(
+        "{HAZARDS_VARIABLE} is `{name}`; help: set it to `explicit`, `report`, `check` or `auto`"
+    )]
     UnknownHazards {
         /// Its value.
         name: String,
     },
     /// The environment variable for graphs or for autotuning is not `on` or `off`.
-    #[error("{variable} is `{name}`, but must be `on` or `off`")]
+    #[error("{variable} is `{name}`; help: set it to `on` or `off`")]
     UnknownSwitch {
         /// The variable.
         variable: &'static str,
@@ -261,7 +264,8 @@ pub enum Error {
     },
     /// The caller expects another type of value than the kernel returns. Nothing was launched.
     #[error(
-        "kernel `{kernel}` returns {returns}, but the launch expects {asked}; help: launch it with the type that it returns"
+        "kernel `{kernel}` returns {returns}, but the launch expects {asked}; help: launch it as a kernel that returns \
+         {returns}"
     )]
     ResultType {
         /// The kernel.
@@ -310,7 +314,8 @@ pub enum Error {
     },
     /// The number of elements is not that of the shape.
     #[error(
-        "the shape {shape:?} has {expected} elements, but {given} were given; help: give as many elements as the shape has"
+        "the shape {shape:?} has {expected} elements, but {given} were given; help: pass {expected} elements, or a shape of \
+         {given} elements"
     )]
     Shape {
         /// The shape.
@@ -322,7 +327,7 @@ pub enum Error {
     },
     /// A range or row is not inside the first axis of a tensor.
     #[error(
-        "{begin}..{end} is not inside the first axis of a tensor of shape {shape:?}; help: use a range inside 0..{}",
+        "{begin}..{end} is not inside the first axis of a tensor of shape {shape:?}; help: use a range within 0..{}",
         shape.first().copied().unwrap_or_default()
     )]
     Range {
@@ -338,8 +343,7 @@ pub enum Error {
     View(ViewProblem),
     /// An index is not inside a tensor.
     #[error(
-        "the index {index:?} is not inside a tensor of shape {shape:?}; help: each index must be less than the extent of its \
-         axis"
+        "the index {index:?} is not inside a tensor of shape {shape:?}; help: {}", index_help(.index, .shape)
     )]
     Index {
         /// The index.
@@ -466,7 +470,7 @@ pub enum Error {
         stream: u64,
     },
     /// An operation during a capture cannot be captured. It had no effect, and the capture can go on.
-    #[error("{what} cannot be captured; help: do it before or after the capture")]
+    #[error("{what} cannot be captured; help: {}", captured::help(.what))]
     Capture {
         /// The operation.
         what: &'static str,
@@ -582,6 +586,16 @@ fn other_program(what: &str, user: &Option<Box<str>>, of: &DeviceName, on: &Devi
     format!("{user} belongs to {place}{remedy}")
 }
 
+/// "use an index less than 4 on axis 1"
+fn index_help(index: &[usize], shape: &[usize]) -> String {
+    let outside = index.iter().zip(shape).position(|(index, extent)| index >= extent);
+    match outside.map(|axis| (axis, shape[axis])) {
+        Some((axis, 0)) => format!("axis {axis} has no elements, so use no index"),
+        Some((axis, extent)) => format!("use an index less than {extent} on axis {axis}"),
+        None => "use one index for each axis".to_owned(),
+    }
+}
+
 /// "line 12", "lines 12 and 14"
 fn lines_text(lines: &[u32; 2]) -> String {
     match lines {
@@ -590,22 +604,26 @@ fn lines_text(lines: &[u32; 2]) -> String {
     }
 }
 
-/// Writes an error, its causes and the remedies, each on a line. The text of an error ends in that of its cause, and
-/// `; help: ` begins a remedy.
+/// Writes an error, its causes and the remedies, each on a line. The text of an error ends in that of its cause, or in
+/// that of its cause and a remedy. `; help: ` begins a remedy.
 fn write_lines(error: &dyn std::error::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (mut text, mut source) = (error.to_string(), error.source());
+    // The remedies of the causes that are written, the innermost first.
+    let mut remedies = String::new();
     while let Some(cause) = source {
         let inner = cause.to_string();
-        if let Some(own) = text.strip_suffix(&inner)
+        if let Some((own, remedy)) = text.rsplit_once(&inner)
             && !own.is_empty()
+            && (remedy.is_empty() || remedy.starts_with("; help: "))
         {
             let own = own.trim_end();
             write!(f, "{}\n  caused by: ", own.strip_suffix(':').unwrap_or(own))?;
+            remedies.insert_str(0, remedy);
             text = inner;
         }
         source = cause.source();
     }
-    f.write_str(&text.replace("; help: ", "\n  help: "))
+    f.write_str(&(text + &remedies).replace("; help: ", "\n  help: "))
 }
 
 impl From<quadrants_rhi::Error> for Error {

@@ -168,14 +168,17 @@ pub enum Rejection {
     },
     /// The rank is not less than the world size.
     #[error(
-        "the rank is not less than the world size {world_size}; help: ranks are less than the number of processes"
+        "the rank is not less than the world size {world_size}; help: use a rank in 0..{world_size}"
     )]
     RankOutOfRange {
         /// Rank 0's world size.
         world_size: u32,
     },
     /// There is a process with this rank.
-    #[error("another process has rank {rank}; help: are two runs using one port?")]
+    #[error(
+        "another process has rank {rank}; help: give each process of a run its own rank, and each run its own \
+         QUADRANTS_RENDEZVOUS_PORT"
+    )]
     DuplicateRank {
         /// The rank.
         rank: u32,

@@ -34,7 +34,9 @@ pub enum Fault {
         write: bool,
     },
     /// The fuel limit was reached.
-    #[error("the task exceeded its fuel limit")]
+    #[error(
+        "the task ran more loop iterations than its fuel limit; help: look for an endless loop, or raise the limit (`Interpreter::with_fuel`, or `World::set_fuel` of the simulator)"
+    )]
     OutOfFuel,
     /// The argument block is too short for the kernel's parameters.
     #[error("the argument block has {found} words, but the kernel needs {needed}")]

@@ -23,6 +23,7 @@ use crate::{
         ArgKind, ArgList, launch_uses::LaunchUses, operation_tensors::OperationTensors,
         target::LaunchTarget,
     },
+    error::captured,
     kernel::kernel_def::KernelDef,
     launcher::{argument_head::COPY_KERNEL_ID, kernel_context::TensorParamUse},
     state::{ProgramInner, ProgramShared, StreamState, device_tensor::DeviceTensor},
@@ -48,9 +49,6 @@ struct Recording {
     /// The dependencies that the last record of each event stands for.
     events: HashMap<u64, Dependencies>,
 }
-
-/// What [`Error::Capture`] names on devices without graphs.
-pub(super) const FOREIGN: &str = "a foreign operation on a device without graphs";
 
 /// The largest copy that a graph node makes.
 pub(super) const MAX_COPY_NODE: usize = 1 << 30;
@@ -103,7 +101,7 @@ impl CaptureRecorder for Capture {
         LaunchTarget { stream, checks, at }: LaunchTarget<'_>,
     ) -> Result<()> {
         if has_value {
-            return Err(Error::Capture { what: "a kernel with a value" });
+            return Err(Error::Capture { what: captured::KERNEL_WITH_VALUE });
         }
         let owned = args.iter().map(|arg| OwnedArg::new(&arg)).collect::<Result<Vec<_>>>()?;
         let shared = &self.program.shared;
@@ -211,7 +209,7 @@ impl CaptureRecorder for Capture {
     ) -> Result<()> {
         let shared = &self.program.shared;
         if !shared.graphs.enabled {
-            return Err(Error::Capture { what: FOREIGN });
+            return Err(Error::Capture { what: captured::FOREIGN });
         }
         let (id, params) = tensors.named(name, &shared.operation_names);
         let args = tensors.tensors().iter().zip(tensors.writes());
@@ -242,7 +240,7 @@ impl CaptureRecorder for Capture {
     fn wait_event(&self, event: u64, stream: &StreamState) -> Result<()> {
         let Recording { streams, events, .. } = &mut *self.recording.borrow_mut();
         let Some(recorded) = events.get(&event) else {
-            return Err(Error::Capture { what: "a wait for an event that was recorded outside" });
+            return Err(Error::Capture { what: captured::WAIT_FOR_OUTSIDE });
         };
         let dependencies = streams.entry(stream.stream.id()).or_default();
         for op in recorded {

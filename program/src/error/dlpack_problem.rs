@@ -64,8 +64,8 @@ pub enum DlpackProblem {
     },
     /// The number of dimensions is another one.
     #[error(
-        "its number of dimensions is {found}, and that of the tensor {expected}; help: reshape it. The \
-         scalars of vectors are a dimension"
+        "its number of dimensions is {found}, and that of the tensor {expected}; help: reshape it (the scalars of vectors \
+         are a dimension)"
     )]
     Rank {
         /// Its number of dimensions.
@@ -75,8 +75,11 @@ pub enum DlpackProblem {
     },
     /// An extent is negative, or not the number of scalars of the elements.
     #[error(
-        "its extent is {extent} on axis {axis}{}; help: reshape it",
-        .expected.map_or_else(String::new, |of| format!(", and the elements of the tensor have {of} scalars there"))
+        "its extent is {extent} on axis {axis}{}",
+        .expected.map_or_else(
+            || "; help: use a producer that fills in the extents".to_owned(),
+            |of| format!(", and the elements of the tensor have {of} scalars there; help: reshape it")
+        )
     )]
     Extent {
         /// The axis, from 0.

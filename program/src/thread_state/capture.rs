@@ -8,6 +8,7 @@ use super::mode::Observed;
 use crate::{
     Error, Result,
     arguments::{ArgList, operation_tensors::OperationTensors, target::LaunchTarget},
+    error::captured,
     kernel::kernel_def::KernelDef,
     state::{ProgramShared, StreamState, device_tensor::DeviceTensor},
     value::layout::CopyRange,
@@ -87,7 +88,7 @@ pub(crate) fn capturing<R>(
     body: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
     if is_active() {
-        return Err(Error::Capture { what: "another capture" });
+        return Err(Error::Capture { what: captured::CAPTURE });
     }
     let recorder: &dyn CaptureRecorder = recorder;
     let _guard = CaptureGuard(Observed::begin());
