@@ -150,6 +150,7 @@ fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
     // Written out: a projection from `Self` would be a second error if the struct is no kernel value.
     let components = quote!((#(#values::Components,)*));
     let location = quote!(#support::AggregateRef<#components>);
+    let storage_items = storage_items(&support, &values, &components, &location);
     let (with, arguments, bounds) = generics.split_for_impl();
     let derived = quote! {
         // A struct without fields has the unit type as components.
@@ -165,30 +166,7 @@ fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
                 kind: #types::StructKind::#kind,
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
-            type Same = Self;
-            type Components = #components;
-            type Storage = #components;
-            type Location = #location;
-            #[inline(always)]
-            fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> #components {
-                (#(#values::components(values, memory),)*)
-            }
-            #[inline(always)]
-            fn storage(memory: &mut #support::Memory<'_>) -> #components {
-                (#(#values::components(1, memory),)*)
-            }
-            #[inline(always)]
-            fn element_location(storage: #components, at: ::core::option::Option<::core::primitive::usize>) -> #location {
-                #support::AggregateRef { components: storage, element: at, offset: 0 }
-            }
-            #[inline(always)]
-            fn nested_location(
-                components: #components,
-                element: ::core::option::Option<::core::primitive::usize>,
-                offset: ::core::primitive::usize,
-            ) -> #location {
-                #support::AggregateRef { components, element, offset }
-            }
+            #storage_items
             #[inline(always)]
             fn read(location: #location) -> Self {
                 Self { #(#members: #values::read(#locations)),* }
@@ -234,6 +212,42 @@ fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
         #operators
     };
     Ok(marks::finished(derived, &private))
+}
+
+/// The types and methods of an implementation of `KernelValue` that place an aggregate in memory: its parts in their
+/// order, each as its own implementation, of `values`, defines it.
+pub(crate) fn storage_items(
+    support: &TokenStream,
+    values: &[TokenStream],
+    components: &TokenStream,
+    location: &TokenStream,
+) -> TokenStream {
+    quote! {
+        type Same = Self;
+        type Components = #components;
+        type Storage = #components;
+        type Location = #location;
+        #[inline(always)]
+        fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> #components {
+            (#(#values::components(values, memory),)*)
+        }
+        #[inline(always)]
+        fn storage(memory: &mut #support::Memory<'_>) -> #components {
+            (#(#values::components(1, memory),)*)
+        }
+        #[inline(always)]
+        fn element_location(storage: #components, at: ::core::option::Option<::core::primitive::usize>) -> #location {
+            #support::AggregateRef { components: storage, element: at, offset: 0 }
+        }
+        #[inline(always)]
+        fn nested_location(
+            components: #components,
+            element: ::core::option::Option<::core::primitive::usize>,
+            offset: ::core::primitive::usize,
+        ) -> #location {
+            #support::AggregateRef { components, element, offset }
+        }
+    }
 }
 
 fn parameter_name(of: &syn::GenericParam) -> Ident {

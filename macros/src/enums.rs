@@ -7,7 +7,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::{DataEnum, DeriveInput, Expr, Fields, Lit, ext::IdentExt};
 
-use crate::{attribute::Paths, identity, marks};
+use crate::{attribute::Paths, derive_kernel_value, identity, marks};
 
 /// The implementation for an enum.
 pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStream> {
@@ -40,6 +40,9 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
     // Written out: a projection from `Self` would be a second error if the enum is no kernel value.
     let components = quote!((#of_number::Components,));
     let location = quote!(#support::AggregateRef<#components>);
+    let values = [of_number.clone()];
+    let storage_items =
+        derive_kernel_value::storage_items(&support, &values, &components, &location);
     let derived = quote! {
         // SAFETY: as derived for a struct of one number, the discriminant. A number that is no discriminant is read as
         // the first variant.
@@ -53,30 +56,7 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
                 }),*]),
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
-            type Same = Self;
-            type Components = #components;
-            type Storage = #components;
-            type Location = #location;
-            #[inline(always)]
-            fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> #components {
-                (#of_number::components(values, memory),)
-            }
-            #[inline(always)]
-            fn storage(memory: &mut #support::Memory<'_>) -> #components {
-                (#of_number::components(1, memory),)
-            }
-            #[inline(always)]
-            fn element_location(storage: #components, at: ::core::option::Option<::core::primitive::usize>) -> #location {
-                #support::AggregateRef { components: storage, element: at, offset: 0 }
-            }
-            #[inline(always)]
-            fn nested_location(
-                components: #components,
-                element: ::core::option::Option<::core::primitive::usize>,
-                offset: ::core::primitive::usize,
-            ) -> #location {
-                #support::AggregateRef { components, element, offset }
-            }
+            #storage_items
             #[inline(always)]
             fn read(location: #location) -> Self {
                 let number = #of_number::read(

@@ -278,7 +278,7 @@ impl TaskPrinter<'_> {
 
     /// Whether the body of a loop is so short that the loop's overhead matters: only a few definitions and assignments.
     fn is_short(&self, body: BlockId) -> bool {
-        const STATEMENTS: usize = 24;
+        const MAX_SHORT_STATEMENTS: usize = 24;
         let stmts = &self.kernel.blocks[body].stmts;
         // Copies of variables cost nothing.
         let computes = |stmt: &&Stmt| match stmt {
@@ -288,7 +288,7 @@ impl TaskPrinter<'_> {
             _ => true,
         };
         self.cx.form == Form::Proven
-            && stmts.iter().filter(computes).count() <= STATEMENTS
+            && stmts.iter().filter(computes).count() <= MAX_SHORT_STATEMENTS
             && stmts.iter().all(|stmt| matches!(stmt, Stmt::Let { .. } | Stmt::Assign { .. }))
     }
 

@@ -154,11 +154,13 @@ impl Lowerer {
                     _ => self.rotated(name == "rotate_left", value, count, bits),
                 })
             }
-            _ if name.starts_with("saturating") => match &values[..] {
+            "saturating_add" | "saturating_sub" => match values[..] {
                 [a, b] => {
-                    let op = if name.ends_with("add") { BinaryOp::Add } else { BinaryOp::Sub };
+                    let op = match name {
+                        "saturating_add" => BinaryOp::Add,
+                        _ => BinaryOp::Sub,
+                    };
                     // A difference of unsigned operands may be negative.
-                    let (a, b) = (*a, *b);
                     let [a, b] = [a, b].map(|v| self.emit.as_type(v, ScalarType::I32));
                     let value = self.emit.binary(op, a, b);
                     let (low, high) = ty.int_range().unwrap_or_default();

@@ -8,7 +8,7 @@ use std::{
 };
 
 use quadrants_rhi::StreamHandle;
-use quadrants_runtime::{Buffer, ChildGraph};
+use quadrants_runtime::{self as rt, Buffer, ChildGraph};
 
 use super::{
     graph_hazards,
@@ -49,9 +49,6 @@ struct Recording {
     /// The dependencies that the last record of each event stands for.
     events: HashMap<u64, Dependencies>,
 }
-
-/// The largest copy that a graph node makes.
-pub(super) const MAX_COPY_NODE: usize = 1 << 30;
 
 impl Recording {
     /// Adds an operation of the stream of its stamp.
@@ -189,7 +186,7 @@ impl CaptureRecorder for Capture {
             id,
             from: from.buffer.clone(),
             to: to.buffer.clone(),
-            spans: spans.iter().flat_map(|span| span.parts(MAX_COPY_NODE)).collect(),
+            spans: spans.iter().flat_map(|span| span.parts(rt::Graph::MAX_COPY_BYTES)).collect(),
             params,
         };
         let op = Op { stamp: stream.stream.newest(), at, args, work: RecordedWork::Copy(copy) };

@@ -8,11 +8,12 @@ use quadrants_ir::Kernel as IrKernel;
 use crate::{
     BoxError, Error, Result,
     body::{Body, NativeBody},
+    launcher::argument_head::COPY_KERNEL_ID,
     program_registry,
 };
 
-/// Kernel numbers are below this: a launch word has 24 bits for them, and the largest is reserved for captured copies.
-const MAX_KERNELS: u32 = (1 << 24) - 1;
+/// Kernel numbers are below this: the largest that a launch word can hold is reserved for captured copies.
+const MAX_KERNELS: u32 = COPY_KERNEL_ID;
 
 static NUMBERS: Mutex<FreeNumbers> = Mutex::new(FreeNumbers { free: Vec::new(), next: 0 });
 
