@@ -126,7 +126,7 @@ pub enum Error {
         operation: &'static str,
         /// The rank of this communicator.
         rank: usize,
-        /// Why.
+        /// The failure that aborted the communicator.
         #[source]
         failure: Arc<Failure>,
     },
@@ -166,7 +166,7 @@ pub enum Failure {
     /// Another process of the run has ended, or cannot be reached.
     #[error("rank {rank} of the run is lost; help: look at the output of that process")]
     PeerLost {
-        /// Its rank.
+        /// The rank that was lost.
         rank: usize,
     },
     /// Not all ranks have joined or enqueued the operation in time.

@@ -138,9 +138,9 @@ impl Work {
     }
 
     /// The operations of other ranks that came before it.
-    pub(crate) fn met(&self) -> Vec<Remote> {
+    pub(crate) fn peer_ops(&self) -> Vec<Remote> {
         match self {
-            Self::Collective(part) => part.met(),
+            Self::Collective(part) => part.peer_ops(),
             _ => Vec::new(),
         }
     }

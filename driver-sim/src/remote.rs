@@ -53,8 +53,8 @@ impl Remote {
         self.completion.done.load(Relaxed)
     }
 
-    /// Whether more is known of the operation than when this was made.
-    pub(crate) fn has_grown(&self) -> bool {
+    /// Whether the clock of the operation was extended after this was made.
+    pub(crate) fn clock_was_extended(&self) -> bool {
         self.completion.grown.lock().is_some()
     }
 

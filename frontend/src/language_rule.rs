@@ -260,7 +260,7 @@ pub enum LanguageRule {
         other: String,
         /// Its verb, third person.
         other_verb: &'static str,
-        /// Its line.
+        /// The line of the other one.
         line: u32,
         /// The loop's variables: "of `i` ".
         over: String,
@@ -282,7 +282,7 @@ pub enum LanguageRule {
         other: String,
         /// Its verb, third person.
         other_verb: &'static str,
-        /// Its line.
+        /// The line of the other one.
         line: u32,
         /// The line of the other block.
         block: u32,
@@ -303,7 +303,7 @@ pub enum LanguageRule {
 pub enum NotCombined {
     /// A `let` in the loop has the same name.
     Hidden {
-        /// Its line.
+        /// The line of the `let`.
         line: u32,
     },
     /// The loop also uses the local otherwise.

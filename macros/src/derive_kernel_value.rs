@@ -147,7 +147,7 @@ fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
         values.iter().map(|value| quote!(#support::TypePart::Type(#value::TYPE_IDENTITY)));
     let parts: Vec<_> = parts.chain(of_fields).collect();
     let identity = identity::of_expansion(&support, &text, &parts);
-    // Written out: a projection from `Self` would be a second error if the struct is no kernel value.
+    // Written out: a projection from `Self` would be a second error if the struct is not a kernel value.
     let components = quote!((#(#values::Components,)*));
     let location = quote!(#support::AggregateRef<#components>);
     let storage_items = storage_items(&support, &values, &components, &location);

@@ -131,7 +131,7 @@ fn syntax(
     }
 }
 
-/// A parameter by reference whose type may be a struct that is no tensor.
+/// A parameter by reference whose type may be a struct that is not a tensor.
 fn struct_reference<'a>(signature: &'a Signature, name: &str) -> Option<&'a signature::Param> {
     let mut params = signature.params.iter();
     params.find(|param| {

@@ -37,14 +37,14 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
     let names = variants.iter().map(|name| name.unraw().to_string());
     let identity = identity::of_expansion(&support, &text, &[]);
     let of_number = quote!(<#number as #private::KernelValue>);
-    // Written out: a projection from `Self` would be a second error if the enum is no kernel value.
+    // Written out: a projection from `Self` would be a second error if the enum is not a kernel value.
     let components = quote!((#of_number::Components,));
     let location = quote!(#support::AggregateRef<#components>);
     let values = [of_number.clone()];
     let storage_items =
         derive_kernel_value::storage_items(&support, &values, &components, &location);
     let derived = quote! {
-        // SAFETY: as derived for a struct of one number, the discriminant. A number that is no discriminant is read as
+        // SAFETY: as derived for a struct of one number, the discriminant. A number that is not a discriminant is read as
         // the first variant.
         unsafe impl #private::KernelValue for #name {
             const LAYOUT: #types::Type = #types::Type::Struct(&#types::Struct {

@@ -159,7 +159,7 @@ pub fn resume(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// The struct cannot implement `Deref`.
 ///
 /// An enum is a parameter, a local and a field of structs; kernels compare it by `==`, `match` and `matches!`, and cast
-/// it by `as`. It cannot be an element of a tensor, whose memory may hold numbers that are no discriminants; store
+/// it by `as`. It cannot be an element of a tensor, whose memory may hold numbers that are not discriminants; store
 /// `value as u32`.
 ///
 /// ```text

@@ -114,7 +114,7 @@ impl VisitMut for SiteNumbering {
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 }
 
-/// The variables of a loop, in order; `None` for patterns that are no names.
+/// The variables of a loop, in order; `None` for patterns that are not names.
 pub(crate) fn variables(pattern: &Pat) -> Vec<Option<&Ident>> {
     let name = |pattern| match pattern {
         &Pat::Ident(syn::PatIdent { ref ident, .. }) => Some(ident),

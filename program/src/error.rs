@@ -46,9 +46,9 @@ pub enum Error {
     /// A kernel's IR could not be made.
     #[error("kernel `{kernel}` cannot be built: {source}")]
     Build {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// Why.
+        /// The error of the frontend or of the verifier.
         #[source]
         source: BoxError,
     },
@@ -57,7 +57,7 @@ pub enum Error {
         "kernel `{kernel}` asserts in line {line} that it does not race; help: make it with `unsafe {{ Kernel::asserting(..) }}`, if that is true"
     )]
     Asserted {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The line of the first such access.
         line: u32,
@@ -67,7 +67,7 @@ pub enum Error {
         "the local arrays of kernel `{kernel}` need {bytes} bytes per thread; the maximum on GPUs is {limit}; help: use smaller arrays, or a tensor with a part per iteration"
     )]
     LocalMemory {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The size of the arrays in a task.
         bytes: u64,
@@ -79,7 +79,7 @@ pub enum Error {
         "the shared arrays of kernel `{kernel}` in line {line} need {bytes} bytes per block; the maximum of the device is {limit}; help: use smaller arrays, or a tensor"
     )]
     SharedMemory {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The line of the `block_for`.
         line: u32,
@@ -91,7 +91,7 @@ pub enum Error {
     /// A kernel could not be compiled for the device.
     #[error("kernel `{kernel}` cannot be compiled: {source}")]
     Compile {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// Why: [`CompilerNotFound`](quadrants_codegen::Error::CompilerNotFound) lists the searched locations.
         #[source]
@@ -104,7 +104,7 @@ pub enum Error {
         files.join(", ")
     )]
     NotExported {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The device's architecture.
         arch: String,
@@ -129,7 +129,7 @@ pub enum Error {
     Trace {
         /// The file.
         path: std::path::PathBuf,
-        /// Why.
+        /// The error of the file.
         #[source]
         source: std::io::Error,
     },
@@ -165,7 +165,7 @@ pub enum Error {
          which brings its compiler, or give it exported kernels"
     )]
     NoCompiler {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
     },
     /// A launch failed at the device.
@@ -174,11 +174,11 @@ pub enum Error {
         if *.started { " after a part of it was enqueued, so that its outputs are undefined" } else { "" }
     )]
     Launch {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// Whether some of its tasks had been enqueued: then its outputs are undefined.
         started: bool,
-        /// Why.
+        /// The error of the driver or of the runtime.
         #[source]
         source: quadrants_runtime::Error,
     },
@@ -188,7 +188,7 @@ pub enum Error {
     /// The CPU body of a kernel panicked.
     #[error("kernel `{kernel}` ({file}{}) panicked: {message}", line.map(|line| format!(":{line}")).unwrap_or_default())]
     Panicked {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The source file of the kernel.
         file: String,
@@ -205,7 +205,7 @@ pub enum Error {
          {} may access the same element at the same time; {reason}", lines_text(.lines)
     )]
     Race {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The source file.
         file: String,
@@ -236,7 +236,7 @@ pub enum Error {
         "{HAZARDS_VARIABLE} is `{name}`; help: set it to `explicit`, `report`, `check` or `auto`"
     )]
     UnknownHazards {
-        /// Its value.
+        /// The value of the variable.
         name: String,
     },
     /// The environment variable for graphs or for autotuning is not `on` or `off`.
@@ -244,7 +244,7 @@ pub enum Error {
     UnknownSwitch {
         /// The variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the variable.
         name: String,
     },
     /// The kernel does not accept an argument of a launch.
@@ -253,7 +253,7 @@ pub enum Error {
          the order and with the types of the kernel's parameters"
     )]
     Argument {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The argument's position, from 1.
         position: usize,
@@ -268,7 +268,7 @@ pub enum Error {
          {returns}"
     )]
     ResultType {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The expected type, or `nothing`.
         asked: String,
@@ -281,7 +281,7 @@ pub enum Error {
          made at run time, or use them again"
     )]
     TooManyKernels {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The largest number of kernels.
         limit: u32,
@@ -297,7 +297,7 @@ pub enum Error {
     /// A launch has no program: no tensor argument, no stream and no enclosing stream scope.
     #[error("kernel `{kernel}` has no tensor argument; help: launch it on a stream")]
     NoProgram {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
     },
     /// An object of another program was used, which may be on another device.
@@ -390,7 +390,7 @@ pub enum Error {
          element; help: use `as_standard_layout`, or `Program::tensor_from_array`, which copies it"
     )]
     ArrayStrides {
-        /// Its shape.
+        /// The shape of the array.
         shape: Vec<usize>,
         /// Its strides, in elements.
         strides: Vec<isize>,
@@ -440,9 +440,9 @@ pub enum Error {
         "a launch of the graph relies on the distinct elements of `{parameter}` of kernel `{kernel}`, which was written since; help: call `distinct` again after the write"
     )]
     NoLongerDistinct {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// The parameter.
+        /// The name of the parameter.
         parameter: String,
     },
     /// A tensor of that shape is larger than any memory.
@@ -491,7 +491,7 @@ pub enum Error {
         .parameters[1]
     )]
     Overlap {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The parameters.
         parameters: [String; 2],
@@ -499,7 +499,7 @@ pub enum Error {
     /// A loop's bounds or a launch's grid exceed a limit.
     #[error("kernel `{kernel}`: {what}")]
     Grid {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// What exceeds which limit.
         what: String,

@@ -91,7 +91,7 @@ pub enum Error {
     Environment {
         /// The variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: std::ffi::OsString,
     },
     /// The backend rejected an argument before it called the driver.

@@ -19,7 +19,7 @@ pub(crate) enum TaskError {
     Command { command: String },
     #[error("{path}: {source}")]
     File { path: PathBuf, source: io::Error },
-    #[error("cargo wrote a message that is no JSON: {source}")]
+    #[error("cargo wrote a message that is not JSON: {source}")]
     Message { source: serde_json::Error },
     #[error("no hardware for {backends}; `--device auto` would take the simulator")]
     NoHardware { backends: String },
@@ -27,7 +27,7 @@ pub(crate) enum TaskError {
     Tests { failed: u64 },
     #[error("the tests did not run: {step} ended with an error and no failed test")]
     NoTests { step: String },
-    #[error("{count} house rules are broken")]
+    #[error("{count} of the repository's lints failed")]
     Tidy { count: usize },
     #[error("{what} was not built")]
     NotBuilt { what: String },

@@ -80,13 +80,13 @@ pub enum Error {
     /// A process closed its connection without leaving in order, or was silent for too long.
     #[error("rank {rank} was lost; help: look at the output of that process")]
     PeerLost {
-        /// Its rank.
+        /// The rank that was lost.
         rank: usize,
     },
     /// A process left the group, and an operation needs it.
     #[error("rank {rank} left the group; help: all ranks must make the same calls before they end")]
     Left {
-        /// Its rank.
+        /// The rank that left the group.
         rank: usize,
     },
     /// Rank 0 rejected this process, or so says what answers in its place: a rejection is not authenticated.
@@ -117,7 +117,7 @@ pub enum Error {
         "rank {rank} called another operation than rank 0; help: all ranks must make the same calls, in the same order"
     )]
     OutOfOrder {
-        /// Its rank.
+        /// The rank that called another operation.
         rank: usize,
     },
     /// A payload is too long.
@@ -125,7 +125,7 @@ pub enum Error {
         "a payload of {length} bytes is longer than {limit}; help: send larger data by a collective operation"
     )]
     TooLong {
-        /// Its length.
+        /// The length of the payload in bytes.
         length: usize,
         /// The largest length.
         limit: usize,

@@ -111,7 +111,7 @@ impl Memory {
     /// Frees a block at once, outside stream order; `last` is the last operation enqueued so far. Memory of the pool
     /// returns to the pool.
     pub(crate) fn free(&mut self, base: u64, origin: Origin, last: OpId) -> Result<()> {
-        let pool = self.give_up(base)?;
+        let pool = self.mark_freed(base)?;
         let block = self.block_mut(base).ok_or(Code::INVALID_VALUE)?;
         block.end(origin);
         block.ended = Some(End::ByHost { last, call: origin.call });
@@ -129,7 +129,7 @@ impl Memory {
     }
 
     /// Records that the program freed a block. Returns whether it belongs to the pool.
-    pub(crate) fn give_up(&mut self, base: u64) -> Result<bool> {
+    pub(crate) fn mark_freed(&mut self, base: u64) -> Result<bool> {
         let at = self.exact(base).ok_or(Code::INVALID_VALUE)?;
         let bytes = self.blocks[at].handed_out.take().ok_or(Code::INVALID_VALUE)?;
         self.live_blocks -= 1;

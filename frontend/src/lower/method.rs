@@ -19,7 +19,7 @@ pub(super) fn result_type(name: &str, ty: ScalarType) -> ScalarType {
     }
 }
 
-/// The result type of a method that returns a tuple, if `name` is one's.
+/// The result type of the method `name` if it returns a tuple, or `None`.
 pub(super) const fn pair_type(name: &str, ty: ScalarType) -> Option<Type> {
     const F32: Type = Type::Scalar(ScalarType::F32);
     const F64: Type = Type::Scalar(ScalarType::F64);
@@ -46,7 +46,7 @@ fn is_f16_method(name: &str) -> bool {
 impl Lowerer {
     /// The bits of a narrow value, of which only the lowest `bits` count, rotated by less than `bits`.
     fn rotated(&mut self, left: bool, value: ExprId, count: ExprId, bits: u32) -> ExprId {
-        // As `u32`, without the copies of the sign.
+        // As `u32`, zero-extended.
         let value = self.emit.as_type(value, ScalarType::U32);
         let mask = self.emit.constant((1_u32 << bits) - 1);
         let value = self.emit.binary(BinaryOp::And, value, mask);

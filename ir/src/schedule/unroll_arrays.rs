@@ -18,8 +18,8 @@ const MAX_ITERATIONS: i128 = 64;
 /// The maximum number of statements of a task after unrolling.
 const MAX_TASK_STATEMENTS: usize = 2048;
 
-/// The kernel with these loops unrolled and with tables at the start of their tasks, simplified again. None if there is
-/// nothing to do.
+/// The kernel with these loops unrolled and with constant tables (see [`constant_tables`](crate::constant_tables)) at
+/// the start of their tasks, simplified again. None if there is nothing to do.
 pub(super) fn run(kernel: &Offloaded) -> Option<Offloaded> {
     let mut out = None;
     for at in 0..kernel.tasks.len() {

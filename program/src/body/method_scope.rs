@@ -13,7 +13,7 @@ pub mod in_scope {
     pub use crate::Number as _;
 }
 
-/// The method with which the macros make `map` of vectors and arrays, for components of type `U` in the result.
+/// The method that the expansion of `map` of vectors and arrays calls, for components of type `U` in the result.
 pub trait MapMethods<U> {
     /// The type of the result.
     type Mapped;

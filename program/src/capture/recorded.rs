@@ -156,7 +156,7 @@ impl OwnedArg {
         }
     }
 
-    /// The argument of an operation that is no launch.
+    /// The argument of an operation that is not a launch.
     pub(super) fn of_tensor(tensor: &TensorArg<'_>, writable: bool) -> Result<Self> {
         let Some(device_tensor) = tensor.device_tensor() else {
             return Err(Error::Capture { what: captured::HOST_ARRAY });

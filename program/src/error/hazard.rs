@@ -16,7 +16,7 @@ pub struct Hazard {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct HazardUse {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
     /// The tensor parameter.
     pub parameter: String,

@@ -7,7 +7,7 @@ use quadrants_ir::format::comparison_text;
 #[error("kernel `{kernel}` ({file}:{line}): {cause}")]
 #[non_exhaustive]
 pub struct KernelError {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
     /// Its source file.
     pub file: String,

@@ -1,4 +1,4 @@
-//! Promises: every driver call may fail, and nothing that a drop cannot return is lost; every wait, record and
+//! Guarantees: every driver call may fail, and nothing that a drop cannot return is lost; every wait, record and
 //! context switch that the library makes is needed.
 //!
 //! Each driver call of the scenarios fails once ([`once`]), fails because the device is lost ([`lost`]), or is ignored

@@ -52,7 +52,7 @@ impl Stage {
         Ok(Self { things, program, opened, world })
     }
 
-    /// Streams, events, modules, blocks, page-locked blocks and graphs that were not given back.
+    /// Leaked driver objects: streams, events, modules, blocks, page-locked blocks and graphs.
     pub(super) fn left(&self) -> [usize; 6] {
         let mut left = [0; 6];
         for live in [self.world.live(), self.world.left_behind()] {

@@ -1,5 +1,5 @@
-//! `return`, `break` and `continue` inside expressions: the rest of the statement around is not run. Once a `return` of
-//! a func set a flag there and the IR went on with zeros, while the CPU body left; proofs of the IR were wrong for it.
+//! `return`, `break` and `continue` inside expressions: the rest of the statement around is not run. Regression: the IR
+//! used to continue with zeros after such a `return` of a func, and the CPU body did not.
 
 // What is tried is the way it is written.
 #![allow(clippy::all, clippy::pedantic, unreachable_code, unused)]

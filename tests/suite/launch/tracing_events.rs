@@ -14,8 +14,7 @@ use tracing::{
     span,
 };
 
-/// What each thread said. Of the whole process: what a thread alone subscribes to, `tracing` may take from
-/// the callsite's answer to other threads.
+/// The events of each thread. Process-wide: `tracing` caches a callsite's interest across threads.
 static SAID: Mutex<Vec<(ThreadId, Level, String)>> = Mutex::new(Vec::new());
 
 /// Keeps level, message and fields of the events of one crate.
