@@ -371,18 +371,18 @@ struct InterpreterMemory<'a> {
 
 impl interp::Memory for InterpreterMemory<'_> {
     #[inline]
-    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::Fault> {
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::ExecError> {
         self.memory.load(address, bytes).map_err(|error| {
             self.error = Some(error);
-            interp::Fault::Address { address, bytes, write: false }
+            interp::ExecError::Address { address, bytes, write: false }
         })
     }
 
     #[inline]
-    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), interp::Fault> {
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), interp::ExecError> {
         self.memory.store(address, bytes, bits).map_err(|error| {
             self.error = Some(error);
-            interp::Fault::Address { address, bytes, write: true }
+            interp::ExecError::Address { address, bytes, write: true }
         })
     }
 }

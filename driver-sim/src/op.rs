@@ -7,7 +7,7 @@ use crate::{
     copy_shape::CopyShape,
     launch::KernelLaunch,
     memory::Origin,
-    remote::{Parcel, Remote},
+    remote::{PeerCopyBytes, Remote},
 };
 
 /// The work of an operation. Addresses are of device memory or pinned memory.
@@ -37,13 +37,13 @@ pub(crate) enum Work {
     PeerRead {
         src: u64,
         bytes: usize,
-        parcel: Parcel,
+        parcel: PeerCopyBytes,
     },
     /// The second half, which runs in the world of the target.
     PeerWrite {
         dst: u64,
         bytes: usize,
-        parcel: Parcel,
+        parcel: PeerCopyBytes,
     },
     /// A part of a call of a communicator.
     Collective(CallPart),

@@ -33,7 +33,7 @@ pub(crate) struct Completion {
 
 /// The bytes of a copy between worlds.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Parcel(Arc<Mutex<Option<Payload>>>);
+pub(crate) struct PeerCopyBytes(Arc<Mutex<Option<Payload>>>);
 
 impl Remote {
     pub(crate) fn new(
@@ -84,7 +84,7 @@ impl Completion {
     }
 }
 
-impl Parcel {
+impl PeerCopyBytes {
     pub(crate) fn fill(&self, payload: Payload) {
         *self.0.lock() = Some(payload);
     }

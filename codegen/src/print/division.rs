@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use quadrants_ir::{DivRemOp, ExprId, ExprKind, LocalId, ScalarType, SiteId, Stmt};
 
-use super::{consts, expr::Level, helpers::Helper, task::TaskPrinter};
+use super::{consts, expr::Precedence, helpers::Helper, task::TaskPrinter};
 
 /// What the statements before the current one, in this and the enclosing blocks, have divided.
 #[derive(Clone, Default)]
@@ -32,7 +32,7 @@ impl TaskPrinter<'_> {
         };
         if let Some(divisor) = constant.filter(|divisor| !matches!(divisor, 0 | -1)) {
             let sign = if op == DivRemOp::Div { "/" } else { "%" };
-            let dividend = self.value(lhs).at(Level::Multiplicative);
+            let dividend = self.value(lhs).at(Precedence::Multiplicative);
             return (format!("{dividend} {sign} {}", consts::int(ty, divisor)), None);
         }
         let is_zero = |divisor: &str| format!("{divisor} == {}", consts::zero(ty));

@@ -22,7 +22,7 @@ use quadrants_ir::{
     schedule::{assigned_outer_locals, split_at_stores},
 };
 
-use super::{consts, expr::Level, task::TaskPrinter};
+use super::{consts, expr::Precedence, task::TaskPrinter};
 
 /// The iterations whose loads overlap. clang does not unroll a loop with a variable number of iterations by itself.
 const UNROLLED: u32 = 4;
@@ -442,7 +442,7 @@ impl TaskPrinter<'_> {
         self.speculation.as_ref()?;
         if matches!(self.kernel.exprs[id].kind, ExprKind::Const(_)) {
             // Below the limit, as the condition of the run says.
-            return Some(self.value(id).at(Level::Unary));
+            return Some(self.value(id).at(Precedence::Unary));
         }
         if let Some(near) = self.limited_index(id, limit) {
             return Some(near);

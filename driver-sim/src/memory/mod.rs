@@ -44,7 +44,7 @@ pub(crate) struct Memory {
     blocks: Vec<MemoryBlock>,
     /// Recently accessed live blocks: kernels alternate between a few. Cleared whenever the phase or the location of
     /// any block changes.
-    hot: [Hot; 4],
+    hot: [CachedRange; 4],
     hot_next: usize,
     tombstones: usize,
     pub(crate) pinned: pinned::PinnedMap,
@@ -61,7 +61,7 @@ pub(crate) struct Memory {
 
 /// The accessible address range of a live block. Empty if the end is before the start.
 #[derive(Clone, Copy, Debug, Default)]
-struct Hot {
+struct CachedRange {
     base: u64,
     end: u64,
     at: usize,
@@ -169,7 +169,7 @@ impl Memory {
 
     /// The block that begins at `base`, to change its life.
     pub(crate) fn block_mut(&mut self, base: u64) -> Option<&mut MemoryBlock> {
-        self.hot = [Hot::default(); 4];
+        self.hot = [CachedRange::default(); 4];
         self.exact(base).map(|at| &mut self.blocks[at])
     }
 
@@ -178,7 +178,7 @@ impl Memory {
         self.blocks.clear();
         self.pool.clear();
         self.pinned = pinned::PinnedMap::default();
-        self.hot = [Hot::default(); 4];
+        self.hot = [CachedRange::default(); 4];
         self.tombstones = 0;
         self.reserved = 0;
         self.live_blocks = 0;
@@ -208,6 +208,6 @@ impl Memory {
             forget -= usize::from(buried);
             !buried
         });
-        self.hot = [Hot::default(); 4];
+        self.hot = [CachedRange::default(); 4];
     }
 }

@@ -32,7 +32,7 @@ impl WorldState {
         let detector = &mut self.detector;
         let (print, races) = (detector.print, std::mem::take(&mut detector.races));
         *detector = Detector { on, print, races, ..Detector::new(false) };
-        detector.host.raise(host_knows);
+        detector.host.advance_to(host_knows);
         self.memory.record_accesses(on);
     }
 
@@ -99,7 +99,7 @@ impl WorldState {
         let detector = &mut self.detector;
         match target {
             None => {
-                detector.host.raise(everything);
+                detector.host.advance_to(everything);
                 let Detector { host, clocks, .. } = detector;
                 clocks
                     .values()
@@ -117,7 +117,7 @@ impl WorldState {
             detector.open.pop_front();
         }
         if let Some(oldest) = detector.open.front() {
-            detector.host.raise(oldest.op - 1);
+            detector.host.advance_to(oldest.op - 1);
         }
     }
 
@@ -201,7 +201,7 @@ impl WorldState {
     }
 
     fn racing_operation(&self, op: OpId, access: AccessKind) -> RacingOperation {
-        let (kind, stream, call) = self.trace.about(op);
+        let (kind, stream, call) = self.trace.op_info(op);
         RacingOperation { op, kind, stream: Some(stream), access, call }
     }
 

@@ -103,8 +103,8 @@ fn split(kernel: &Offloaded, stmt: &Stmt) -> Option<HashSet<usize>> {
         Stmt::Let { value, .. } => early.contains(at) && nodes.exprs[*value].kind.is_effect(),
         _ => false,
     });
-    let pays = (1..=MAX_LOADS).contains(&loads) && early_loads.count() == loads;
-    (pays && early.len() < stmts.len()).then_some(early)
+    let is_profitable = (1..=MAX_LOADS).contains(&loads) && early_loads.count() == loads;
+    (is_profitable && early.len() < stmts.len()).then_some(early)
 }
 
 /// Appends the batches, and a loop over the iterations that are left.

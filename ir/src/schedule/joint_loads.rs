@@ -36,7 +36,7 @@ fn collect(
     let mut at = 0;
     while at < stmts.len() {
         let (group, next) = group(kernel, &kernel.blocks[block], at);
-        if pays(kernel, &group) {
+        if is_profitable(kernel, &group) {
             groups.push(group);
         }
         at = next;
@@ -48,7 +48,7 @@ fn collect(
 
 /// Two loads pay only if they have a check in common. Measured on an H200: a product with a sparse matrix in compressed
 /// rows takes 1.05 times as long if the loads of a row's begin and end are joined.
-fn pays(kernel: &Offloaded, group: &[ExprId]) -> bool {
+fn is_profitable(kernel: &Offloaded, group: &[ExprId]) -> bool {
     let element = |load: &ExprId| kernel.exprs[*load].kind.element();
     match group {
         [] | [_] => false,

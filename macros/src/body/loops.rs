@@ -75,7 +75,7 @@ impl CpuBody<'_> {
         let inspected = self.inspected(&each.body, &variables, &bounds);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let weight = match reductions.is_empty() && is_simple(&each.body) {
-            true => quote!(#support::Simple(#weight)),
+            true => quote!(#support::LightIterationCost(#weight)),
             false => exact_weight(&self.scope, each),
         };
         let method = match &strips {

@@ -88,7 +88,7 @@ impl Header {
 
     fn parse(text: &str) -> Option<Self> {
         let (mut data_type, mut is_column_major, mut shape) = (None, None, None);
-        let mut rest = Rest(text);
+        let mut rest = UnparsedHeader(text);
         rest.expect('{')?;
         while !rest.skip('}') {
             let key = rest.string()?;
@@ -114,9 +114,9 @@ impl Header {
 }
 
 /// The part of a header that was not read yet.
-struct Rest<'a>(&'a str);
+struct UnparsedHeader<'a>(&'a str);
 
-impl<'a> Rest<'a> {
+impl<'a> UnparsedHeader<'a> {
     /// Skips a character, if it is next.
     fn skip(&mut self, next: char) -> bool {
         let rest = self.0.trim_ascii_start().strip_prefix(next);

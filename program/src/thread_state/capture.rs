@@ -4,7 +4,7 @@ use std::{cell::Cell, panic::Location, ptr};
 
 use quadrants_rhi::StreamHandle;
 
-use super::mode::Observed;
+use super::mode::SlowPathGuard;
 use crate::{
     Error, Result,
     arguments::{ArgList, operation_tensors::OperationTensors, target::LaunchTarget},
@@ -71,7 +71,7 @@ thread_local! {
 }
 
 /// Ends the capture on every exit path.
-struct CaptureGuard(Observed);
+struct CaptureGuard(SlowPathGuard);
 
 impl Drop for CaptureGuard {
     fn drop(&mut self) {
@@ -91,7 +91,7 @@ pub(crate) fn capturing<R>(
         return Err(Error::Capture { what: captured::CAPTURE });
     }
     let recorder: &dyn CaptureRecorder = recorder;
-    let _guard = CaptureGuard(Observed::begin());
+    let _guard = CaptureGuard(SlowPathGuard::begin());
     ACTIVE.set(Some(ptr::NonNull::from(recorder)));
     body()
 }
