@@ -79,7 +79,7 @@ pub struct ParallelFor {
     pub body: BlockId,
     /// The source line of the loop.
     pub line: u32,
-    /// The block size on a GPU, if the author sets it: 1 to [`MAX_BLOCK_SIZE`](crate::abi::MAX_BLOCK_SIZE).
+    /// The block size on a GPU, if the user sets it: 1 to [`MAX_BLOCK_SIZE`](crate::abi::MAX_BLOCK_SIZE).
     pub block_size: Option<u32>,
 }
 
@@ -500,7 +500,7 @@ pub struct Site {
     pub line: u32,
     /// The column, from 1.
     pub column: u32,
-    /// Whether the author asserts with `unsafe` that the access takes part in no race.
+    /// Whether the user asserts with `unsafe` that the access takes part in no race.
     pub asserted: bool,
 }
 

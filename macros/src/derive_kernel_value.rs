@@ -1,7 +1,7 @@
 //! `#[derive(KernelValue)]`: a struct as a kernel value. Enums are in [`enums`](crate::enums).
 //!
 //! The emitted impls say `unsafe` because the traits are unsafe to implement by hand. The lint `unsafe_code` in the
-//! author's crate does not apply to them.
+//! user's crate does not apply to them.
 
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::name_number;

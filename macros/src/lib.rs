@@ -2,13 +2,13 @@
 //!
 //! A macro sees tokens and no types. From one function it makes
 //!
-//! * the **probed copy** (by [`tree`]): the author's code, never called, with probes by which rustc's inference gives
-//!   the type of each binding. rustc reports the author's mistakes in this copy;
+//! * the **type-inference copy** (by [`tree`]): the user's code, never called, with probes by which rustc's inference
+//!   gives the type of each binding. rustc reports the user's mistakes in this copy;
 //! * the **syntax tree** (by [`tree`]), from which the IR is made, and whose rules `frontend` checks;
-//! * the **CPU body** (by [`body`] and [`rewrite`]): the author's code again, with other loop headers and checked
+//! * the **CPU body** (by [`body`] and [`rewrite`]): the user's code again, with other loop headers and checked
 //!   accesses.
 //!
-//! [`emit`] combines them. The only emitted `unsafe` in a body is the author's.
+//! [`emit`] combines them. The only emitted `unsafe` in a body is the user's.
 #![forbid(unsafe_code)]
 
 mod affine;

@@ -190,7 +190,7 @@ pub(crate) fn test(
     device: DeviceChoice,
     size: Size,
 ) -> Result<Totals, TaskError> {
-    let chosen = chosen(backend);
+    let selected = selected_backends(backend);
     let json = "--message-format=json-render-diagnostics";
     let mut build = workspace.cargo(["test", "--workspace", "--tests", "--no-run", json]);
     let messages = shell::read(&mut build)?;
@@ -198,9 +198,9 @@ pub(crate) fn test(
     let suite = find(&built, SYSTEM, "suite")?;
     let examples = find(&built, EXAMPLES, "quadrants_examples")?;
 
-    let needs_probe = device != DeviceChoice::Simulated && chosen.iter().any(|b| b.is_gpu());
+    let needs_probe = device != DeviceChoice::Simulated && selected.iter().any(|b| b.is_gpu());
     let hardware = if needs_probe { hardware_in(&shell::read(&mut probe(suite))?) } else { vec![] };
-    let runs = plan(&chosen, device, |backend| hardware.iter().any(|name| name == backend.name))?;
+    let runs = plan(&selected, device, |backend| hardware.iter().any(|name| name == backend.name))?;
     for run in &runs {
         for backend in run.backends.iter().filter(|backend| backend.is_gpu()) {
             println!("{}: tests run on {}", backend.name, device_word(run.device));
@@ -327,7 +327,7 @@ fn follow(
     Ok(())
 }
 
-fn chosen(choice: BackendChoice) -> Vec<Backend> {
+fn selected_backends(choice: BackendChoice) -> Vec<Backend> {
     let [cpu, cuda, amdgpu] = BACKENDS;
     match choice {
         BackendChoice::Cpu => vec![cpu],

@@ -59,7 +59,7 @@ impl CpuBody<'_> {
             if at == innermost && !reductions.is_empty() {
                 return self.reduction_strips(each, &reductions, (begin, end), pattern, body);
             }
-            // The author's block has its own braces; an outer loop needs them around the inner one.
+            // The user's block has its own braces; an outer loop needs them around the inner one.
             let plain =
                 quote!({ #label for #pattern in #support::gate::<__OK, _>(#begin..#end) #body });
             match &strips {

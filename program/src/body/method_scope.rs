@@ -1,7 +1,8 @@
 //! The traits whose methods kernels can call without an import.
 //!
-//! The never-called copy of a kernel, from which rustc infers types, has them in scope. If a user's trait has a method
-//! of the same name, rustc reports the call as ambiguous. The CPU body does not resolve methods by traits in scope.
+//! The type-inference copy of a kernel, from which rustc infers types, has them in scope. If a user's trait has a
+//! method of the same name, rustc reports the call as ambiguous. The CPU body does not resolve methods by traits in
+//! scope.
 
 use crate::{Element, Vector};
 

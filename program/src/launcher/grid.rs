@@ -36,10 +36,10 @@ pub(super) fn launch_config(extents: &[u64], size: u32, square: bool) -> LaunchC
             }
         }
         [planes, rows, columns] => {
-            const DEEPEST: u32 = 64;
+            const MAX_BLOCK_DEPTH: u32 = 64;
             let x = width(columns, size.min(64));
-            let y = width(rows, (size / x).max(1)).max(size / x / DEEPEST);
-            let z = (size / (x * y)).clamp(1, DEEPEST);
+            let y = width(rows, (size / x).max(1)).max(size / x / MAX_BLOCK_DEPTH);
+            let z = (size / (x * y)).clamp(1, MAX_BLOCK_DEPTH);
             LaunchConfig {
                 grid_dim: [
                     blocks(columns, x, i32::MAX as u64),

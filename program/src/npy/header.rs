@@ -10,7 +10,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// The elements begin at a multiple of this.
 const ALIGNMENT: usize = 64;
 /// The most bytes of a header: the default of NumPy's `max_header_size`.
-const LONGEST: u64 = 10_000;
+const MAX_HEADER_BYTES: u64 = 10_000;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
@@ -73,7 +73,7 @@ impl Header {
             }
             _ => return Err(NpyProblem::Format { what: "its version is not 1, 2 or 3" }),
         };
-        if len > LONGEST {
+        if len > MAX_HEADER_BYTES {
             return Err(NpyProblem::Format { what: "its header is longer than 10 000 bytes" });
         }
         let mut text = Vec::new();

@@ -10,7 +10,7 @@ use super::{Elements, Tensor};
 use crate::{state::device_tensor::DeviceTensor, thread_state::capture, value::layout::count};
 
 /// How many elements are shown.
-const SHOWN: usize = 8;
+const MAX_SHOWN_ELEMENTS: usize = 8;
 
 /// The first elements of a tensor, or why they are not shown.
 enum ElementPreview {
@@ -50,7 +50,7 @@ impl DeviceTensor {
         if capture::is_active() {
             return ElementPreview::Captured;
         }
-        let shown = count.min(SHOWN);
+        let shown = count.min(MAX_SHOWN_ELEMENTS);
         let host_storage = self.storage.resized(shown);
         let mut memory = vec![0; host_storage.bytes];
         // Held while a kernel runs on the CPU, perhaps by a frame below this one.

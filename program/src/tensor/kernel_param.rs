@@ -1,6 +1,6 @@
 //! [`Tensor`] as a kernel parameter, and its `Index` implementations for type inference.
 //!
-//! rustc type-checks a never-called copy of each kernel in which tensors have their host type; there they must be
+//! rustc type-checks a type-inference copy of each kernel in which tensors have their host type; there they must be
 //! indexable.
 
 use std::ops::{Index, IndexMut};

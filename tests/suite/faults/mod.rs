@@ -7,8 +7,8 @@
 mod lost;
 pub(crate) mod mutations;
 mod once;
+mod scenario_env;
 mod scenarios;
-mod stage;
 
 use quadrants::{Error, rhi, rhi::DriverError};
 use quadrants_driver_sim::World;

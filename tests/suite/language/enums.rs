@@ -144,7 +144,7 @@ fn enums_are_values(backend: TestBackend) -> qd::Result<()> {
 fn equality_of_enums_is_that_of_discriminants(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     if backend == TestBackend::Cpu && cfg!(debug_assertions) {
-        // There, a result that is not that of `PartialEq` is reported: `language::natural`.
+        // There, a result that is not that of `PartialEq` is reported: `language::idioms`.
         return Ok(());
     }
     let mut out = on.program.zeros([2])?;
