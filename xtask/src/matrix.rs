@@ -161,7 +161,7 @@ const PASSES: [Pass; 2] = [
             "faults::lost::",
             "faults::once::",
             "faults::mutations::",
-            "referee::host_compiler::",
+            "differential::host_compiler::",
         ],
     },
     // The modules whose launches become graphs otherwise.

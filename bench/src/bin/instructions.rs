@@ -94,8 +94,8 @@ mod counted {
         ("launch, another number each time, explicit stream", changing),
         ("launch, a new number each time, explicit stream", anew),
         ("region of 4 blocks, explicit stream", region_of_4),
-        ("region of 2 blocks as a graph, the same arguments", region_again),
-        ("region of 2 blocks as a graph, other arguments", region_anew),
+        ("region of 2 blocks as a graph, the same arguments", region_same_args),
+        ("region of 2 blocks as a graph, other arguments", region_new_args),
         ("captured chain of 64, as captured", captured),
         ("captured chain of 64, another argument of one launch", captured_but_one),
         ("captured chain of 64, another argument of all launches", captured_but_all),
@@ -148,13 +148,13 @@ mod counted {
     }
 
     #[inline(never)]
-    fn region_again(things: &mut Fixture, count: usize) -> Result<()> {
+    fn region_same_args(things: &mut Fixture, count: usize) -> Result<()> {
         let [a, b, ..] = &mut things.tensors;
         (0..count).try_for_each(|_| region_of_two(1.0, a, b).launch_on(&things.stream))
     }
 
     #[inline(never)]
-    fn region_anew(things: &mut Fixture, count: usize) -> Result<()> {
+    fn region_new_args(things: &mut Fixture, count: usize) -> Result<()> {
         let [a, b, ..] = &mut things.tensors;
         (0..count).try_for_each(|turn| region_of_two(turn as f32, a, b).launch_on(&things.stream))
     }

@@ -12,7 +12,8 @@ pub(super) fn help(what: &str) -> &'static str {
         HOST_ARRAY => "copy it to a tensor, and pass the tensor",
         KERNEL_WITH_VALUE => "write the result to a tensor",
         CAPTURE => "end the outer capture first",
-        WAIT_FOR_OUTSIDE => "record the event in the capture, or wait before the capture",
+        WAIT_FOR_OUTSIDE => "launch the graph on a stream that waits for the event",
+        FOREIGN => "use a device with graphs, such as a GPU",
         _ => "do it before or after the capture",
     }
 }

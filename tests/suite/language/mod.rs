@@ -1,7 +1,7 @@
 //! Promise: every kernel means the same on every backend, namely what the same source means in plain Rust.
 //!
 //! [`source!`] makes one function both a kernel and a host function over
-//! [`Array`]s; [`referee!`] runs both on the same data and compares everything written. On the CPU
+//! [`Array`]s; [`differential!`] runs both on the same data and compares everything written. On the CPU
 //! this tests the CPU body, on the simulator the interpreter, on hardware the
 //! compiled code.
 
@@ -109,9 +109,9 @@ macro_rules! source {
 /// Runs kernel and host function on the same data, and compares the value and all that is written:
 /// scalars, then tensors read, then tensors written. `within` is a relative tolerance; without it
 /// all bits are the same.
-macro_rules! referee {
+macro_rules! differential {
     ($program:expr, $name:ident [$($scalar:expr),*] [$($input:expr),*] [$($output:ident),*]) => {
-        referee!($program, $name [$($scalar),*] [$($input),*] [$($output),*] within 0.0)
+        differential!($program, $name [$($scalar),*] [$($input),*] [$($output),*] within 0.0)
     };
     (
         $program:expr,
@@ -133,4 +133,4 @@ macro_rules! referee {
     }};
 }
 
-pub(crate) use {referee, source};
+pub(crate) use {differential, source};
