@@ -44,8 +44,8 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
     let storage_items =
         derive_kernel_value::storage_items(&support, &values, &components, &location);
     let derived = quote! {
-        // SAFETY: as derived for a struct of one number, the discriminant. A number that is not a discriminant is read as
-        // the first variant.
+        // SAFETY: as derived for a struct of one number, the discriminant. A number that is not a discriminant is read
+        // as the first variant.
         unsafe impl #private::KernelValue for #name {
             const LAYOUT: #types::Type = #types::Type::Struct(&#types::Struct {
                 name: #text,

@@ -108,8 +108,9 @@ impl Interpreter {
     /// Runs a range of a task's iterations, numbered from 0 in row-major order. A serial task has one iteration.
     ///
     /// # Errors
-    /// [`ExecError::Address`] if `memory` rejects an access, [`ExecError::OutOfFuel`] at the limit, [`ExecError::Arguments`] and
-    /// [`ExecError::NoTask`] for invalid arguments of this call. Effects up to that point remain in memory.
+    /// [`ExecError::Address`] if `memory` rejects an access, [`ExecError::OutOfFuel`] at the limit,
+    /// [`ExecError::Arguments`] and [`ExecError::NoTask`] for invalid arguments of this call. Effects up to that point
+    /// remain in memory.
     pub fn run_range<M: Memory>(
         &self,
         task: TaskId,

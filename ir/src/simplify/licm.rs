@@ -150,8 +150,8 @@ impl InvariantHoister<'_> {
         self.kernel.exprs.push(Expr::new(ty, ExprKind::Local(local)))
     }
 
-    /// A value without the flags [`Expr::exact`]: before the loop it is also computed where the loop has no iterations, and
-    /// there may be no proof that it does not overflow.
+    /// A value without the flags [`Expr::exact`]: before the loop it is also computed where the loop has no iterations,
+    /// and there may be no proof that it does not overflow.
     fn drop_exact_flags(&mut self, value: ExprId) -> ExprId {
         if let Some(known) = self.inexact.get(&value) {
             return *known;
