@@ -12,7 +12,7 @@ use crate::{
     attribute::Paths,
     complex, enums,
     errors::Errors,
-    hygiene, identity, marks,
+    hygiene, identity, marks, storage,
     tokens::{idents, internal},
 };
 
@@ -150,7 +150,7 @@ fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
     // Written out: a projection from `Self` would be a second error if the struct is not a kernel value.
     let components = quote!((#(#values::Components,)*));
     let location = quote!(#support::AggregateRef<#components>);
-    let storage_items = storage_items(&support, &values, &components, &location);
+    let storage_items = storage::items(&support, &values, &components, &location);
     let (with, arguments, bounds) = generics.split_for_impl();
     let derived = quote! {
         // A struct without fields has the unit type as components.
@@ -212,42 +212,6 @@ fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
         #operators
     };
     Ok(marks::finished(derived, &private))
-}
-
-/// The types and methods of an implementation of `KernelValue` that place an aggregate in memory: its parts in their
-/// order, each as its own implementation, of `values`, defines it.
-pub(crate) fn storage_items(
-    support: &TokenStream,
-    values: &[TokenStream],
-    components: &TokenStream,
-    location: &TokenStream,
-) -> TokenStream {
-    quote! {
-        type Same = Self;
-        type Components = #components;
-        type Storage = #components;
-        type Location = #location;
-        #[inline(always)]
-        fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> #components {
-            (#(#values::components(values, memory),)*)
-        }
-        #[inline(always)]
-        fn storage(memory: &mut #support::Memory<'_>) -> #components {
-            (#(#values::components(1, memory),)*)
-        }
-        #[inline(always)]
-        fn element_location(storage: #components, at: ::core::option::Option<::core::primitive::usize>) -> #location {
-            #support::AggregateRef { components: storage, element: at, offset: 0 }
-        }
-        #[inline(always)]
-        fn nested_location(
-            components: #components,
-            element: ::core::option::Option<::core::primitive::usize>,
-            offset: ::core::primitive::usize,
-        ) -> #location {
-            #support::AggregateRef { components, element, offset }
-        }
-    }
 }
 
 fn parameter_name(of: &syn::GenericParam) -> Ident {

@@ -7,7 +7,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::{DataEnum, DeriveInput, Expr, Fields, Lit, ext::IdentExt};
 
-use crate::{attribute::Paths, derive_kernel_value, identity, marks};
+use crate::{attribute::Paths, identity, marks, storage};
 
 /// The implementation for an enum.
 pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStream> {
@@ -41,8 +41,7 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
     let components = quote!((#of_number::Components,));
     let location = quote!(#support::AggregateRef<#components>);
     let values = [of_number.clone()];
-    let storage_items =
-        derive_kernel_value::storage_items(&support, &values, &components, &location);
+    let storage_items = storage::items(&support, &values, &components, &location);
     let derived = quote! {
         // SAFETY: as derived for a struct of one number, the discriminant. A number that is not a discriminant is read
         // as the first variant.

@@ -34,6 +34,7 @@ mod signature;
 mod sites;
 mod span_table;
 mod spans;
+mod storage;
 mod tensor_methods;
 mod tensors;
 mod text;

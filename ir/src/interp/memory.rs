@@ -9,20 +9,20 @@ pub trait Memory {
     /// Reads `bytes` bytes, zero-extended.
     ///
     /// # Errors
-    /// [`ExecError::Address`] if the bytes cannot be read.
-    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, ExecError>;
+    /// [`ExecFault::Address`] if the bytes cannot be read.
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, ExecFault>;
 
     /// Writes the low `bytes` bytes of `bits`.
     ///
     /// # Errors
-    /// [`ExecError::Address`] if the bytes cannot be written.
-    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), ExecError>;
+    /// [`ExecFault::Address`] if the bytes cannot be written.
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), ExecFault>;
 }
 
 /// Why execution of a task stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ExecError {
+pub enum ExecFault {
     /// An access to an invalid address.
     #[error("illegal {} of {bytes} bytes at address {address:#x}", if *.write { "write" } else { "read" })]
     Address {
@@ -114,18 +114,18 @@ impl SliceMemory {
 
 impl Memory for SliceMemory {
     #[inline]
-    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, ExecError> {
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, ExecFault> {
         let found = self.find(address, bytes);
-        let found = found.ok_or(ExecError::Address { address, bytes, write: false })?;
+        let found = found.ok_or(ExecFault::Address { address, bytes, write: false })?;
         let mut word = [0; 8];
         word[..bytes].copy_from_slice(found);
         Ok(u64::from_le_bytes(word))
     }
 
     #[inline]
-    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), ExecError> {
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), ExecFault> {
         let found = self.find(address, bytes);
-        let found = found.ok_or(ExecError::Address { address, bytes, write: true })?;
+        let found = found.ok_or(ExecFault::Address { address, bytes, write: true })?;
         found.copy_from_slice(&bits.to_le_bytes()[..bytes]);
         Ok(())
     }

@@ -109,7 +109,7 @@ fn inspections_of_random_kernels_find_the_same_accesses() {
 fn accesses(kernel: &Offloaded, at: usize, args: &[SampleArg]) -> (Vec<u64>, bool) {
     struct Recorded(interp::SliceMemory, Vec<u64>);
     impl interp::Memory for Recorded {
-        fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::ExecError> {
+        fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::ExecFault> {
             self.1.push(address);
             self.0.load(address, bytes)
         }
@@ -118,7 +118,7 @@ fn accesses(kernel: &Offloaded, at: usize, args: &[SampleArg]) -> (Vec<u64>, boo
             address: u64,
             bytes: usize,
             bits: u64,
-        ) -> Result<(), interp::ExecError> {
+        ) -> Result<(), interp::ExecFault> {
             self.1.push(address);
             self.0.store(address, bytes, bits)
         }

@@ -99,7 +99,7 @@ pub(super) const ENUMS: &[Listed] = &[
             UnknownBackend: "One of the listed names, or a build with the backend's feature." => unknown_backend;
             ForeignCapture: "Enqueue the work before or after the capture, or make a graph by `Program::capture`."
                 => foreign_capture;
-            Capture: "As in the text: do it before or after the capture, or replace it ([what is \
+            Capture: "Do it before or after the capture, or replace it ([what is \
                 rejected](graphs.md#what-is-rejected))." => capture;
             UnknownArgument: "One of `Graph::arguments`." => unknown_argument;
             Overlap: "Give the two parameters different memory." => overlap;
