@@ -8,12 +8,14 @@ use quadrants_ir::Kernel as IrKernel;
 use crate::{
     BoxError, Error, Result,
     body::{Body, NativeBody},
-    launcher::argument_head::COPY_KERNEL_ID,
     program_registry,
 };
 
-/// Kernel numbers are below this: the largest that a launch word can hold is reserved for captured copies.
-const MAX_KERNELS: u32 = COPY_KERNEL_ID;
+/// The number of bits of a launch word that hold a kernel number.
+pub(crate) const KERNEL_BITS: u32 = 24;
+
+/// Kernel numbers are below this, the largest that a launch word can hold: it is reserved for captured copies.
+pub(crate) const MAX_KERNELS: u32 = (1 << KERNEL_BITS) - 1;
 
 static NUMBERS: Mutex<FreeNumbers> = Mutex::new(FreeNumbers { free: Vec::new(), next: 0 });
 

@@ -3,13 +3,13 @@
 
 use quadrants_ir::abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, TEMPORARIES_WORD};
 
-/// The number of high bits of a launch word that hold the kernel number.
-pub(crate) const KERNEL_BITS: u32 = 24;
+use crate::kernel::kernel_def::{KERNEL_BITS, MAX_KERNELS};
 
-/// The largest kernel number, which no kernel has: hazards name the captured copies of a graph by it.
-pub(crate) const COPY_KERNEL_ID: u32 = (1 << KERNEL_BITS) - 1;
+/// A kernel number that no kernel has: hazards name the captured copies of a graph by it.
+pub(crate) const COPY_KERNEL_ID: u32 = MAX_KERNELS;
 
-/// The number of low bits of a launch word that hold the launch number, which wraps.
+/// The number of low bits of a launch word that hold the launch number, which wraps. The kernel number is in the bits
+/// above.
 const LAUNCH_NUMBER_BITS: u32 = u64::BITS - KERNEL_BITS;
 
 const _: () = assert!(

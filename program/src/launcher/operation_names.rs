@@ -3,7 +3,8 @@
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::{argument_head::KERNEL_BITS, kernel_context::TensorParamUse};
+use super::kernel_context::TensorParamUse;
+use crate::kernel::kernel_def::KERNEL_BITS;
 
 /// The numbers of operations begin here, above those of kernels.
 pub(crate) const FIRST_ID: u32 = 1 << KERNEL_BITS;
