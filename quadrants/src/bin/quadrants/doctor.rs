@@ -88,8 +88,9 @@ fn try_all(arch: Arch, steps: &mut Steps<'_>) -> Result<(), CommandError> {
         match count {
             0 => {
                 let none = driver.open(0).err();
-                let what =
-                    none.map_or("the driver reports no device".to_owned(), |e| e.to_string());
+                let what = none.map_or("the driver reports no device".to_owned(), |error| {
+                    text::split_remedy(&error.to_string()).0
+                });
                 Err(Problem {
                     what,
                     remedy: "check that the device is visible to this user, container or machine"
