@@ -27,7 +27,7 @@ pub(crate) enum TaskError {
     Tests { failed: u64 },
     #[error("the tests did not run: {step} ended with an error and no failed test")]
     NoTests { step: String },
-    #[error("{count} of the repository's lints failed")]
+    #[error("the repository's lints have {count} findings")]
     Tidy { count: usize },
     #[error("{what} was not built")]
     NotBuilt { what: String },
