@@ -73,7 +73,7 @@ pub fn tensors(program: &Program) -> qd::Result<[Tensor<f32, 2>; 2]> {
 /// of it.
 pub fn prepare(folder: &Path, work: &str) {
     let _ = line(work, folder, &[("QUADRANTS_DUMP", folder.as_os_str())]);
-    let hand = ByHand::open();
+    let hand = DriverBaseline::open();
     std::fs::write(folder.join(IMAGE), Nvrtc::load().compile(&text(folder), &hand.arch(), OPTIONS))
         .expect("the image is written");
 }
@@ -117,12 +117,12 @@ functions! {
 }
 
 /// A program with the stencil's memory, written with the driver's calls alone.
-pub struct ByHand {
+pub struct DriverBaseline {
     driver: Driver,
     memory: [u64; 2],
 }
 
-impl ByHand {
+impl DriverBaseline {
     /// From nothing to two tensors on device 0.
     pub fn open() -> Self {
         // The driver that ours takes.

@@ -198,18 +198,23 @@ impl Raw {
     }
 
     /// A graph of the kernel's tasks without edges, made once.
-    pub fn graph<'a>(&'a self, kernel: &'a ByHand<'a>, args: &[u64]) -> Graph<'a> {
+    pub fn graph<'a>(&'a self, kernel: &'a DriverBaseline<'a>, args: &[u64]) -> Graph<'a> {
         self.graph_of(kernel, args, 0..kernel.functions.len(), false)
     }
 
     /// A graph of so many launches of the kernel's first task, one behind the other, made once.
-    pub fn chain<'a>(&'a self, kernel: &'a ByHand<'a>, args: &[u64], count: usize) -> Graph<'a> {
+    pub fn chain<'a>(
+        &'a self,
+        kernel: &'a DriverBaseline<'a>,
+        args: &[u64],
+        count: usize,
+    ) -> Graph<'a> {
         self.graph_of(kernel, args, std::iter::repeat_n(0, count), true)
     }
 
     fn graph_of<'a>(
         &'a self,
-        kernel: &'a ByHand<'a>,
+        kernel: &'a DriverBaseline<'a>,
         args: &[u64],
         tasks: impl Iterator<Item = usize>,
         in_order: bool,
@@ -250,13 +255,13 @@ impl Raw {
 }
 
 /// A kernel compiled as ours is, launched by hand.
-pub struct ByHand<'a> {
+pub struct DriverBaseline<'a> {
     raw: &'a Raw,
     functions: Vec<Handle>,
     layout: ArgLayout,
 }
 
-impl<'a> ByHand<'a> {
+impl<'a> DriverBaseline<'a> {
     /// Compiles the kernel's tasks with the product's own compiler and options, and loads them.
     pub fn load(raw: &'a Raw, kernel: &ir::Kernel) -> Self {
         let kernel = ir::offload(kernel).expect("offloads");
@@ -334,7 +339,7 @@ pub struct ForkJoin<'a> {
 
 impl ForkJoin<'_> {
     /// Forks, launches each task on a stream of its own, and joins.
-    pub fn run(&self, kernel: &ByHand<'_>, args: &[u64]) {
+    pub fn run(&self, kernel: &DriverBaseline<'_>, args: &[u64]) {
         let raw = self.raw;
         // SAFETY: streams and events live as long as the process.
         unsafe {
@@ -357,7 +362,7 @@ impl ForkJoin<'_> {
 /// A graph by hand.
 pub struct Graph<'a> {
     raw: &'a Raw,
-    kernel: &'a ByHand<'a>,
+    kernel: &'a DriverBaseline<'a>,
     stream: Handle,
     exec: Handle,
     /// The task of each, and the node.

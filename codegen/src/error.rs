@@ -45,14 +45,14 @@ pub enum Error {
     },
     /// The kernel does not pass verification.
     #[error(
-        "the kernel's IR is invalid, which is a bug in quadrants if a macro made it (report it with the source of the \
-         kernel): {0}"
+        "the kernel's IR is invalid: {0}; help: if a macro made the kernel, this is a bug in quadrants, report it with the \
+         source of the kernel"
     )]
     InvalidKernel(#[from] VerifyError),
     /// The compiler rejected the source text of a kernel.
     #[error(
-        "{compiler} rejected the source of kernel `{kernel}`, which is a bug in quadrants (report it with the source that \
-         QUADRANTS_DUMP writes):\n{log}"
+        "{compiler} rejected the source of kernel `{kernel}`; help: this is a bug in quadrants, report it with the source \
+         that QUADRANTS_DUMP writes:\n{log}"
     )]
     Rejected {
         /// The name of the compiler.
@@ -65,7 +65,7 @@ pub enum Error {
         text: String,
     },
     /// A call of the compiler's library failed for a reason other than the source text.
-    #[error("{symbol} failed with {name} ({code}){}{log}", if log.is_empty() { "" } else { ":\n" })]
+    #[error("{symbol} failed with {name} ({code}); help: check the installation of the compiler with `quadrants doctor`{}{log}", if log.is_empty() { "" } else { ":\n" })]
     Call {
         /// The C function.
         symbol: &'static str,

@@ -38,7 +38,7 @@ pub enum Error {
     },
     /// There is no rank of that number, or no communicator of that size.
     #[error(
-        "rank {rank} is not a rank of a communicator with {size} ranks; help: ranks are less than their number"
+        "rank {rank} is not a rank of a communicator with {size} ranks; help: use a rank in 0..{size}"
     )]
     Rank {
         /// The rank.
@@ -119,19 +119,19 @@ pub enum Error {
     OtherProcess,
     /// An operation failed now. The communicator was aborted: what its operations write is undefined.
     #[error(
-        "`{operation}` of rank {rank} failed, and the communicator was aborted (make another one): {failure}"
+        "`{operation}` of rank {rank} failed, and the communicator was aborted: {failure}; help: make another one"
     )]
     Failed {
         /// The operation.
         operation: &'static str,
         /// The rank of this communicator.
         rank: usize,
-        /// Why.
+        /// The failure that aborted the communicator.
         #[source]
         failure: Arc<Failure>,
     },
     /// The communicator was aborted before, because of a failure or by [`abort`](crate::Communicator::abort).
-    #[error("the communicator of rank {rank} was aborted (make another one){}", cause(.failure))]
+    #[error("the communicator of rank {rank} was aborted{}; help: make another one", cause(.failure))]
     Aborted {
         /// The rank of this communicator.
         rank: usize,
@@ -166,13 +166,13 @@ pub enum Failure {
     /// Another process of the run has ended, or cannot be reached.
     #[error("rank {rank} of the run is lost; help: look at the output of that process")]
     PeerLost {
-        /// Its rank.
+        /// The rank that was lost.
         rank: usize,
     },
     /// Not all ranks have joined or enqueued the operation in time.
     #[error(
-        "not complete after {} seconds; all ranks must join, and enqueue the same operations in the same order (a thread \
-         that has several ranks enqueues an operation of all of them in one `Group`)",
+        "not complete after {} seconds; help: all ranks must join, and enqueue the same operations in the same order (a \
+         thread that has several ranks enqueues an operation of all of them in one `Group`)",
         after.as_secs_f32()
     )]
     Timeout {

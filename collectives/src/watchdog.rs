@@ -40,7 +40,7 @@ pub(crate) fn add(inner: &Arc<impl Supervised + 'static>) {
         let started = thread::Builder::new().name("quadrants-collectives".to_owned()).spawn(run);
         match started {
             Ok(_) => watched.running = true,
-            // Then operations and drops look themselves.
+            // Without the thread, operations and drops look themselves.
             Err(error) => tracing::warn!(%error, "communicators are not watched"),
         }
     }

@@ -22,7 +22,7 @@ pub struct Subject {
 pub struct AddKernel {
     /// The image that contains it.
     pub image: Image<'static>,
-    /// Its name.
+    /// The name of the function.
     pub function: String,
     /// Makes its argument block of `p`, `n` and `k`.
     pub args: fn(u64, u64, u32) -> Vec<u64>,

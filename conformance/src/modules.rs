@@ -36,7 +36,7 @@ pub(crate) fn a_broken_image_is_rejected(subject: &Subject) -> CaseResult {
             Image::Binary(b"this is no image"),
             Image::Binary(b"\x7fELF\x02\x01\x01 cut short"),
         ],
-        ImageKind::Text => vec![Image::Text("this is no kernel")],
+        ImageKind::Text => vec![Image::Text("this is not a kernel")],
         ImageKind::Native => return Ok(Skipped("a native image cannot be broken")),
     };
     for image in images {

@@ -47,7 +47,7 @@ impl Clock {
     }
 
     /// Marks all operations up to `op` as complete.
-    pub(crate) fn raise(&mut self, op: OpId) {
+    pub(crate) fn advance_to(&mut self, op: OpId) {
         self.floor = self.floor.max(op);
         let floor = self.floor;
         self.latest.retain(|entry| entry.1 > floor);
@@ -83,7 +83,7 @@ impl Clock {
     }
 
     fn join_own(&mut self, other: &Self) {
-        self.raise(other.floor);
+        self.advance_to(other.floor);
         for &(sequence, op) in &other.latest {
             self.advance(Epoch { sequence, op });
         }
@@ -102,7 +102,7 @@ mod tests {
         a.advance(epoch(3, 12));
         b.advance(epoch(1, 4));
         b.advance(epoch(2, 11));
-        b.raise(7);
+        b.advance_to(7);
         assert!(b.covers(epoch(1, 4)) && b.covers(epoch(9, 7)) && !b.covers(epoch(1, 8)));
         a.join(&b);
         assert!(

@@ -17,7 +17,7 @@ pub(crate) enum Action {
 
 /// The calls that a fault affects.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum When {
+pub(crate) enum FaultTrigger {
     /// One call, after this many others.
     After(u64),
     /// Each call with this probability.
@@ -28,7 +28,7 @@ pub(crate) enum When {
 pub(crate) struct Fault {
     /// The function; `None` for any.
     call: Option<Cow<'static, str>>,
-    when: When,
+    when: FaultTrigger,
     action: Action,
 }
 
@@ -59,7 +59,7 @@ impl Faults {
         Self { armed: faults.clone(), random: Random::new(seed ^ SALT) }
     }
 
-    pub(crate) fn arm(&mut self, call: Option<&'static str>, when: When, action: Action) {
+    pub(crate) fn arm(&mut self, call: Option<&'static str>, when: FaultTrigger, action: Action) {
         self.armed.push(Fault { call: call.map(Cow::Borrowed), when, action });
     }
 
@@ -76,12 +76,12 @@ impl Faults {
                 return true;
             }
             match &mut fault.when {
-                When::After(0) if struck.is_none() => {
+                FaultTrigger::After(0) if struck.is_none() => {
                     struck = Some(fault.action);
                     return false;
                 }
-                When::After(skip) => *skip = skip.saturating_sub(1),
-                When::Often(probability) => {
+                FaultTrigger::After(skip) => *skip = skip.saturating_sub(1),
+                FaultTrigger::Often(probability) => {
                     if (random.next() >> 11) as f64 / ((1u64 << 53) as f64) < *probability {
                         struck.get_or_insert(fault.action);
                     }
@@ -103,10 +103,10 @@ fn parse(text: &str) -> Result<Vec<Fault>, &str> {
             code => Action::Fail(Code(code)),
         };
         let (call, when) = match what.split_once('%') {
-            Some((call, probability)) => (call, When::Often(probability.parse().ok()?)),
+            Some((call, probability)) => (call, FaultTrigger::Often(probability.parse().ok()?)),
             None => {
                 let (call, nth) = what.split_once('@')?;
-                (call, When::After(nth.parse::<u64>().ok()?.checked_sub(1)?))
+                (call, FaultTrigger::After(nth.parse::<u64>().ok()?.checked_sub(1)?))
             }
         };
         let call = (call != "*").then(|| Cow::Owned(call.to_owned()));
@@ -125,8 +125,8 @@ mod tests {
         let faults = parse("cuMemAlloc_v2@3=2, *%0.25=999,cuStreamWaitEvent@1=0,").unwrap();
         let [alloc, any, wait] = &faults[..] else { panic!("{faults:?}") };
         assert_eq!(alloc.call.as_deref(), Some("cuMemAlloc_v2"));
-        assert_eq!((alloc.when, alloc.action), (When::After(2), Action::Fail(Code(2))));
-        assert_eq!((&any.call, any.when), (&None, When::Often(0.25)));
+        assert_eq!((alloc.when, alloc.action), (FaultTrigger::After(2), Action::Fail(Code(2))));
+        assert_eq!((&any.call, any.when), (&None, FaultTrigger::Often(0.25)));
         assert_eq!(wait.action, Action::Ignore);
         for wrong in ["cuMemAlloc_v2", "cuMemAlloc_v2@0=1", "cuMemAlloc_v2@x=1", "a%b=1", "a@1=b"] {
             assert_eq!(parse(wrong).unwrap_err(), wrong);

@@ -371,18 +371,18 @@ struct InterpreterMemory<'a> {
 
 impl interp::Memory for InterpreterMemory<'_> {
     #[inline]
-    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::Fault> {
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::ExecFault> {
         self.memory.load(address, bytes).map_err(|error| {
             self.error = Some(error);
-            interp::Fault::Address { address, bytes, write: false }
+            interp::ExecFault::Address { address, bytes, write: false }
         })
     }
 
     #[inline]
-    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), interp::Fault> {
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), interp::ExecFault> {
         self.memory.store(address, bytes, bits).map_err(|error| {
             self.error = Some(error);
-            interp::Fault::Address { address, bytes, write: true }
+            interp::ExecFault::Address { address, bytes, write: true }
         })
     }
 }

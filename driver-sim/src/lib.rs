@@ -52,7 +52,7 @@ pub use op_id::OpId;
 pub use race::{Race, RacingOperation};
 pub use report::{Report, ReportKind};
 pub use schedule::Schedule;
-pub use timeline::{Ran, Timeline};
+pub use timeline::{ExecutedOp, Timeline};
 pub use trace::{Trace, TraceRecord};
 pub use world::{World, world};
 pub use world_lease::{WorldLease, lease_world};

@@ -7,7 +7,7 @@ use crate::{
     copy_shape::CopyShape,
     launch::KernelLaunch,
     memory::Origin,
-    remote::{Parcel, Remote},
+    remote::{PeerCopyBytes, Remote},
 };
 
 /// The work of an operation. Addresses are of device memory or pinned memory.
@@ -37,13 +37,13 @@ pub(crate) enum Work {
     PeerRead {
         src: u64,
         bytes: usize,
-        parcel: Parcel,
+        parcel: PeerCopyBytes,
     },
     /// The second half, which runs in the world of the target.
     PeerWrite {
         dst: u64,
         bytes: usize,
-        parcel: Parcel,
+        parcel: PeerCopyBytes,
     },
     /// A part of a call of a communicator.
     Collective(CallPart),
@@ -138,9 +138,9 @@ impl Work {
     }
 
     /// The operations of other ranks that came before it.
-    pub(crate) fn met(&self) -> Vec<Remote> {
+    pub(crate) fn peer_ops(&self) -> Vec<Remote> {
         match self {
-            Self::Collective(part) => part.met(),
+            Self::Collective(part) => part.peer_ops(),
             _ => Vec::new(),
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     code::{Code, Result},
     collectives::{Blocker, MatchedCall, progress},
     op_id::OpId,
-    remote::Parcel,
+    remote::PeerCopyBytes,
     report::{Report, ReportKind},
     state::WorldState,
     stream::StreamRef,
@@ -55,21 +55,21 @@ pub(crate) fn wait<T>(
 
 /// The reason why no operation can be run for a wait.
 #[derive(Debug)]
-enum Stuck {
+enum WaitBlocked {
     Missing(Arc<MatchedCall>),
     /// The operation in the world needs itself.
     Circle(u16, OpId),
 }
 
 /// Runs an operation and what it waits for, in all worlds. No world is locked by this thread.
-fn complete(blocker: Blocker) -> Result<Option<Stuck>> {
+fn complete(blocker: Blocker) -> Result<Option<WaitBlocked>> {
     let mut open = Vec::new();
     let mut next = Some(blocker);
     loop {
         match next {
-            Some(Blocker::MatchedCall(call)) => return Ok(Some(Stuck::Missing(call))),
+            Some(Blocker::MatchedCall(call)) => return Ok(Some(WaitBlocked::Missing(call))),
             Some(Blocker::Operation(world, op)) if open.contains(&(world, op)) => {
-                return Ok(Some(Stuck::Circle(world, op)));
+                return Ok(Some(WaitBlocked::Circle(world, op)));
             }
             Some(Blocker::Operation(world, op)) => open.push((world, op)),
             None => drop(open.pop()),
@@ -82,14 +82,14 @@ fn complete(blocker: Blocker) -> Result<Option<Stuck>> {
     }
 }
 
-impl Stuck {
+impl WaitBlocked {
     fn report(&self) -> Report {
         match self {
             Self::Missing(call) => {
                 Report::of_call(ReportKind::MissingRank, call.describe_missing())
             }
             Self::Circle(world, op) => {
-                let kind = worlds::lock(*world).map(|state| state.trace.about(*op).0);
+                let kind = worlds::lock(*world).map(|state| state.trace.op_info(*op).0);
                 let kind = kind.map_or_else(|_| String::new(), |kind| kind.to_string());
                 let text = format!("{kind}, operation {op} of device {world}, waits for itself");
                 Report::of_call(ReportKind::Deadlock, text)
@@ -118,7 +118,7 @@ pub(crate) fn copy(
     if target == source {
         return worlds::lock(target)?.copy_within(dst, src, bytes, stream);
     }
-    let parcel = Parcel::default();
+    let parcel = PeerCopyBytes::default();
     worlds::lock(source)?.check_lost()?;
     let (start, handle) = worlds::lock(target)?.start_peer_copy(stream)?;
     let read = worlds::lock(source)?.read_for_peer(src, bytes, parcel.clone(), (start, handle));

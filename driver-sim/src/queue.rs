@@ -30,7 +30,7 @@ struct Op {
     /// The operation of another world that it waits for, too.
     remote: Option<Remote>,
     /// Whether more is known of what is complete before it than when it was enqueued.
-    learned: bool,
+    was_extended: bool,
     /// Set when it is complete, for operations of other worlds.
     watch: Option<Arc<Completion>>,
 }
@@ -153,13 +153,14 @@ impl Queue {
         self.get(id)?.remote.as_ref()
     }
 
-    /// The operations that wait for one, if it has learned something since it was enqueued: they learn it, too.
-    pub(crate) fn take_learners(&mut self, id: OpId, learns: bool) -> Option<Ops> {
-        let op = self.get(id).filter(|op| op.learned || learns)?;
+    /// The operations that wait for one whose clock was extended after it was enqueued, now if `is_extended`: their
+    /// clocks must be extended, too.
+    pub(crate) fn take_dependents_to_update(&mut self, id: OpId, is_extended: bool) -> Option<Ops> {
+        let op = self.get(id).filter(|op| op.was_extended || is_extended)?;
         let next = op.dependents.clone();
         for &op in &next {
             if let Some(op) = self.get_mut(op) {
-                op.learned = true;
+                op.was_extended = true;
             }
         }
         Some(next)

@@ -33,7 +33,7 @@ pub(crate) struct Completion {
 
 /// The bytes of a copy between worlds.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Parcel(Arc<Mutex<Option<Payload>>>);
+pub(crate) struct PeerCopyBytes(Arc<Mutex<Option<Payload>>>);
 
 impl Remote {
     pub(crate) fn new(
@@ -53,8 +53,8 @@ impl Remote {
         self.completion.done.load(Relaxed)
     }
 
-    /// Whether more is known of the operation than when this was made.
-    pub(crate) fn has_grown(&self) -> bool {
+    /// Whether the clock of the operation was extended after this was made.
+    pub(crate) fn clock_was_extended(&self) -> bool {
         self.completion.grown.lock().is_some()
     }
 
@@ -84,7 +84,7 @@ impl Completion {
     }
 }
 
-impl Parcel {
+impl PeerCopyBytes {
     pub(crate) fn fill(&self, payload: Payload) {
         *self.0.lock() = Some(payload);
     }

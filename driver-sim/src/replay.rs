@@ -5,7 +5,7 @@ use std::{env, fmt::Debug, mem::replace, path::Path, thread};
 use crate::{
     peer,
     schedule::Schedule,
-    timeline::{InWords, Timeline},
+    timeline::{Timeline, TimelineDisplay},
     world::World,
     worlds::replay_seed,
 };
@@ -14,7 +14,7 @@ use crate::{
 const LINES: usize = 200;
 
 /// Prints the seed if a run panics.
-struct Try {
+struct ReplayGuard {
     world: World,
     over: bool,
 }
@@ -41,7 +41,7 @@ impl World {
                 state.set_seed(seed);
                 state.timeline = Timeline::default();
             });
-            let mut this = Try { world: self, over: false };
+            let mut this = ReplayGuard { world: self, over: false };
             let outcome = body(seed);
             this.over = outcome.is_ok();
             outcome
@@ -56,7 +56,7 @@ impl World {
     /// The operations that ran, one per line, oldest first.
     #[must_use]
     pub fn timeline_text(self) -> String {
-        InWords(&self.timeline(), &self.trace()).to_string()
+        TimelineDisplay(&self.timeline(), &self.trace()).to_string()
     }
 
     /// A command that repeats the current test with the world's schedule and seed. For a program that is not a cargo
@@ -87,7 +87,7 @@ impl World {
     }
 }
 
-impl Drop for Try {
+impl Drop for ReplayGuard {
     fn drop(&mut self) {
         if !self.over {
             self.world.print_failure();

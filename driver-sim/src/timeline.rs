@@ -6,7 +6,7 @@ use crate::{op_id::OpId, trace::Trace};
 
 /// An operation that ran.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ran {
+pub struct ExecutedOp {
     /// The operation.
     pub op: OpId,
     /// The number of the driver call during which it ran.
@@ -16,17 +16,17 @@ pub struct Ran {
 /// The operations of a world in the order in which they ran. A long timeline lacks the oldest operations.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Timeline {
-    ran: VecDeque<Ran>,
+    ran: VecDeque<ExecutedOp>,
 }
 
-pub(crate) struct InWords<'a>(pub(crate) &'a Timeline, pub(crate) &'a Trace);
+pub(crate) struct TimelineDisplay<'a>(pub(crate) &'a Timeline, pub(crate) &'a Trace);
 
 /// The largest number of recorded operations.
 const CAPACITY: usize = 4096;
 
 impl Timeline {
     /// The operations in the order in which they ran, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Ran> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = ExecutedOp> {
         self.ran.iter().copied()
     }
 
@@ -34,14 +34,14 @@ impl Timeline {
         if self.ran.len() == CAPACITY {
             self.ran.pop_front();
         }
-        self.ran.push_back(Ran { op, during });
+        self.ran.push_back(ExecutedOp { op, during });
     }
 }
 
-impl fmt::Display for InWords<'_> {
+impl fmt::Display for TimelineDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(timeline, trace) = self;
-        for Ran { op, during } in timeline.iter() {
+        for ExecutedOp { op, during } in timeline.iter() {
             write!(f, "call {during:>6}: operation {op:>6}")?;
             match trace.get(op) {
                 Some(record) => writeln!(f, ", {} on stream {:#x}", record.kind, record.stream)?,

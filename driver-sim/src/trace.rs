@@ -142,7 +142,7 @@ impl TraceRecorder {
     }
 
     /// The kind, stream and call of an operation.
-    pub(crate) fn about(&self, op: OpId) -> (OpKind, u64, u64) {
+    pub(crate) fn op_info(&self, op: OpId) -> (OpKind, u64, u64) {
         let at = self.entries.binary_search_by_key(&op, |entry| entry.op);
         let entry = at.ok().map(|at| &self.entries[at]);
         entry.map_or((OpKind::Forgotten, 0, 0), |e| (e.kind.clone(), e.stream, e.call))

@@ -7,7 +7,7 @@ use crate::{
     collectives,
     counts::{CreatedCounts, LiveCounts},
     entry,
-    fault::{Action, When},
+    fault::{Action, FaultTrigger},
     race::Race,
     report::Report,
     schedule::Schedule,
@@ -194,7 +194,7 @@ impl World {
 
     /// Makes each call of a function, or of any, fail with this probability, chosen by the seed.
     pub fn fail_often(self, function: Option<&'static str>, probability: f64, code: Code) {
-        let (when, action) = (When::Often(probability), Action::Fail(code));
+        let (when, action) = (FaultTrigger::Often(probability), Action::Fail(code));
         self.with(|state| state.faults.arm(function, when, action));
     }
 
@@ -234,7 +234,7 @@ impl World {
     }
 
     fn arm(self, function: Option<&'static str>, nth: u64, action: Action) {
-        let when = When::After(nth.saturating_sub(1));
+        let when = FaultTrigger::After(nth.saturating_sub(1));
         self.with(|state| state.faults.arm(function, when, action));
     }
 

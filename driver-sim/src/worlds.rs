@@ -37,7 +37,7 @@ pub(crate) fn lock(ordinal: u16) -> Result<WorldGuard> {
 
 fn worlds() -> &'static [LazyWorld] {
     WORLDS.get_or_init(|| {
-        let devices = setting("QUADRANTS_SIM_DEVICES", |text| text.parse().ok());
+        let devices = setting("QUADRANTS_SIM_DEVICES", "a number", |text| text.parse().ok());
         (0..devices.unwrap_or(64).min(MAX_DEVICES)).map(|_| LazyWorld::new()).collect()
     })
 }
@@ -46,8 +46,9 @@ fn worlds() -> &'static [LazyWorld] {
 pub(crate) fn defaults() -> (Schedule, u64) {
     static DEFAULTS: OnceLock<(Schedule, u64)> = OnceLock::new();
     *DEFAULTS.get_or_init(|| {
-        let schedule = setting("QUADRANTS_SIM_SCHEDULE", Schedule::from_name);
-        let seed = setting("QUADRANTS_SIM_SEED", |text| text.parse().ok());
+        let names = "lazy, eager, random or adversarial";
+        let schedule = setting("QUADRANTS_SIM_SCHEDULE", names, Schedule::from_name);
+        let seed = setting("QUADRANTS_SIM_SEED", "a number", |text| text.parse().ok());
         (schedule.unwrap_or_default(), replay_seed().or(seed).unwrap_or(0))
     })
 }
@@ -55,15 +56,17 @@ pub(crate) fn defaults() -> (Schedule, u64) {
 /// The seed to repeat, which overrides the seeds of the program: `QUADRANTS_SIM_REPLAY`.
 pub(crate) fn replay_seed() -> Option<u64> {
     static SEED: OnceLock<Option<u64>> = OnceLock::new();
-    *SEED.get_or_init(|| setting("QUADRANTS_SIM_REPLAY", |text| text.parse().ok()))
+    *SEED.get_or_init(|| setting("QUADRANTS_SIM_REPLAY", "a number", |text| text.parse().ok()))
 }
 
-/// The value of an environment variable. A driver has no way to refuse one that is wrong, so it is reported.
-fn setting<T>(variable: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+/// The value of an environment variable. A driver has no way to reject one that is wrong, so it is reported.
+fn setting<T>(variable: &str, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     let value = env::var_os(variable).filter(|value| !value.is_empty())?;
     let parsed = value.to_str().and_then(parse);
     if parsed.is_none() {
-        eprintln!("quadrants simulator: {value:?} is no value of {variable}, and is not used");
+        eprintln!(
+            "quadrants simulator: {variable} is {value:?} and is ignored; expected {expected}"
+        );
     }
     parsed
 }

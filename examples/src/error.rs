@@ -29,7 +29,7 @@ pub enum Error {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the file.
         source: io::Error,
     },
     /// A picture cannot be written.
@@ -37,7 +37,7 @@ pub enum Error {
     Write {
         /// The picture.
         path: PathBuf,
-        /// Why.
+        /// The error of the image library.
         source: image::ImageError,
     },
     /// The trace of a run, or its picture, cannot be written.
@@ -45,7 +45,7 @@ pub enum Error {
     Trace {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file.
         source: io::Error,
     },
     /// The requested device does not exist on this machine.
@@ -53,19 +53,19 @@ pub enum Error {
     Open {
         /// The device.
         device: &'static str,
-        /// Why.
+        /// The error of the program.
         source: Box<qd::Error>,
     },
     /// A collective operation failed, or the devices did not find each other.
     #[error("the devices did not work together: {source}")]
     Collective {
-        /// Why.
+        /// The error of the communicator.
         source: Box<qd::collectives::Error>,
     },
     /// An operation of the device failed.
     #[error("the work on the device failed: {source}")]
     Device {
-        /// Why.
+        /// The error of the program.
         source: Box<qd::Error>,
     },
 }

@@ -40,7 +40,7 @@ pub fn check(function: &Function) -> Vec<RuleViolation> {
     check_with(function, &|_| None)
 }
 
-/// Like [`check`]. Messages quote the author's text from `source`, which has it where it is known.
+/// Like [`check`]. Messages quote the user's text from `source`, which has it where it is known.
 #[must_use]
 pub fn check_with(
     function: &Function,

@@ -13,8 +13,8 @@ use crate::{language_rule::RuleViolation, misuse::Misuse, syntax::Span};
 pub enum Error {
     /// A syntax tree could not be serialized or deserialized.
     #[error(
-        "the kernel's embedded syntax tree is unreadable, which is a bug in quadrants (report it with the source of the \
-         kernel): {source}"
+        "the kernel's embedded syntax tree is unreadable: {source}; help: this is a bug in quadrants, report it with the \
+         source of the kernel"
     )]
     Tree {
         /// The serializer's error.
@@ -102,8 +102,8 @@ pub enum Error {
     },
     /// The verifier rejects the finished IR.
     #[error(
-        "{function}: the kernel's IR is invalid, which is a bug in quadrants (report it with the source of the kernel): \
-         {source}"
+        "{function}: the kernel's IR is invalid: {source}; help: this is a bug in quadrants, report it with the source of \
+         the kernel"
     )]
     Invalid {
         /// The kernel.

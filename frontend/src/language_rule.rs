@@ -61,7 +61,7 @@ pub enum LanguageRule {
     RegionBlockInFunc,
     /// A top-level statement that is neither a `stream_parallel` block nor a `let` of a scalar.
     #[error(
-        "a kernel with `stream_parallel` blocks has only such blocks, `let`s of scalar values, and `if … {{ return; }}` before the blocks at its top level; move this into a block, or into a kernel of its own"
+        "this statement is outside the `stream_parallel` blocks of its kernel; move it into a block, or into a kernel of its own. Outside the blocks, such a kernel may only have `let`s of scalar values and, before the first block, `if … {{ return; }}`"
     )]
     RegionBlocksMixed,
     /// `stream_parallel` with an argument that is not a closure literal.
@@ -175,9 +175,9 @@ pub enum LanguageRule {
         "`return` cannot leave a parallel loop, whose iterations run in any order; end one iteration with `continue`"
     )]
     ReturnInLoop,
-    /// `return` in a grid of thread blocks.
+    /// `return` in a grid of thread blocks, at a place where it is not rewritten to end the phase or the block.
     #[error(
-        "`return` cannot leave a grid of thread blocks, or end the phase of a thread; guard the work with `if`"
+        "`return` cannot end a phase or a block from this place; put the work that follows into an `if`"
     )]
     ReturnInBlocks,
     /// `return` in a `stream_parallel` block.
@@ -203,7 +203,7 @@ pub enum LanguageRule {
     SerialInside,
     /// `#[unroll]` on a parallel loop.
     #[error(
-        "the iterations of a parallel loop are those of threads; `#[unroll]` is for loops that one thread runs"
+        "the iterations of a parallel loop are those of threads, and `#[unroll]` is for loops that one thread runs; remove `#[unroll]`"
     )]
     UnrollParallel,
     /// `#[block_size(n)]` on a serial loop.
@@ -260,7 +260,7 @@ pub enum LanguageRule {
         other: String,
         /// Its verb, third person.
         other_verb: &'static str,
-        /// Its line.
+        /// The line of the other one.
         line: u32,
         /// The loop's variables: "of `i` ".
         over: String,
@@ -282,7 +282,7 @@ pub enum LanguageRule {
         other: String,
         /// Its verb, third person.
         other_verb: &'static str,
-        /// Its line.
+        /// The line of the other one.
         line: u32,
         /// The line of the other block.
         block: u32,
@@ -303,7 +303,7 @@ pub enum LanguageRule {
 pub enum NotCombined {
     /// A `let` in the loop has the same name.
     Hidden {
-        /// Its line.
+        /// The line of the `let`.
         line: u32,
     },
     /// The loop also uses the local otherwise.

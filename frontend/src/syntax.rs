@@ -20,7 +20,7 @@ pub type TypeIx = u32;
 pub struct Function {
     /// Kernel or func.
     pub kind: FunctionKind,
-    /// Its name.
+    /// The name of the function, as in the source.
     pub name: String,
     /// The location of the name.
     pub span: Span,
@@ -28,7 +28,7 @@ pub struct Function {
     pub params: Vec<Param>,
     /// The type of the result, if any.
     pub result: Option<TypeIx>,
-    /// Its body.
+    /// The statements of the function.
     pub body: Block,
     /// The options of the attribute. A func has those of its caller.
     pub options: Options,
@@ -57,7 +57,7 @@ pub struct Span {
 /// A parameter. Its type is in the source's table of parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Param {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
     /// How it is passed.
     pub passing: ParamPassing,
@@ -297,7 +297,7 @@ pub struct For {
     pub body: Block,
     /// Its label, without the `'`.
     pub label: Option<String>,
-    /// Its attributes.
+    /// The attributes of the loop.
     pub options: LoopOptions,
 }
 
@@ -430,14 +430,14 @@ pub enum ExprKind {
     Unsafe(Block),
     /// `(a, b)`, `[a, b]`, `Pair(a, b)`
     Aggregate {
-        /// Its type.
+        /// The type of the aggregate.
         ty: TypeIx,
         /// The parts in order.
         parts: Vec<Expr>,
     },
     /// `Point { x: a, y: b }`, `Point { x: a, ..base }`
     Struct {
-        /// Its type.
+        /// The type of the struct.
         ty: TypeIx,
         /// The fields in source order.
         fields: Vec<(String, Expr)>,
@@ -446,7 +446,7 @@ pub enum ExprKind {
     },
     /// `[value; N]`
     Repeat {
-        /// Its type.
+        /// The type of the array.
         ty: TypeIx,
         /// The value of each element.
         value: Box<Expr>,
@@ -457,7 +457,7 @@ pub enum ExprKind {
         ty: TypeIx,
         /// The function's name.
         name: String,
-        /// Its arguments.
+        /// The arguments in order.
         args: Vec<Expr>,
         /// Its number in the table of callees, where it may be a func of the type; none in kernels built at run time.
         callee: Option<u32>,

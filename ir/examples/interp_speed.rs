@@ -6,7 +6,7 @@ use std::time::Instant;
 use quadrants_ir::{
     Arena, BinaryOp, Block, BlockId, Expr, ExprId, ExprKind, Kernel, ParamId, Stmt, TaskId,
     abi::Form,
-    interp::{Fault, Interpreter, Memory},
+    interp::{ExecFault, Interpreter, Memory},
     launch_analysis::LaunchAnalysis,
     offload,
 };
@@ -147,20 +147,20 @@ fn operations(exprs: &Arena<Expr>, blocks: &Arena<Block>, block: BlockId) -> u64
 
 impl Memory for Flat {
     #[inline]
-    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, ExecFault> {
         let at = address as usize;
         let found = self.0.get(at..at.wrapping_add(bytes));
-        let found = found.ok_or(Fault::Address { address, bytes, write: false })?;
+        let found = found.ok_or(ExecFault::Address { address, bytes, write: false })?;
         let mut word = [0; 8];
         word[..bytes].copy_from_slice(found);
         Ok(u64::from_le_bytes(word))
     }
 
     #[inline]
-    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), Fault> {
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), ExecFault> {
         let at = address as usize;
         let found = self.0.get_mut(at..at.wrapping_add(bytes));
-        let found = found.ok_or(Fault::Address { address, bytes, write: true })?;
+        let found = found.ok_or(ExecFault::Address { address, bytes, write: true })?;
         found.copy_from_slice(&bits.to_le_bytes()[..bytes]);
         Ok(())
     }

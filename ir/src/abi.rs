@@ -64,7 +64,8 @@ pub fn max_block_size(task: &Task) -> u32 {
     }
 }
 
-/// The maximum size of a block's shared arrays in bytes, on every device.
+/// The maximum size in bytes of a block's shared arrays of constant length. Arrays whose length the launch computes are
+/// limited by the device.
 pub const MAX_SHARED_BYTES: u64 = 48 << 10;
 
 /// The maximum size of the local arrays of a task in bytes per thread, on GPUs. An AMD GPU has 128 KiB of local memory

@@ -45,7 +45,7 @@ pub enum ImageError {
     Damaged(#[from] postcard::Error),
     /// The kernel breaks a rule of the IR.
     #[error(
-        "the kernel of the simulator image is invalid, which is a bug in quadrants (report it with the kernel): {0}"
+        "the kernel of the simulator image is invalid: {0}; help: this is a bug in quadrants, report it with the kernel"
     )]
     Invalid(#[from] VerifyError),
 }

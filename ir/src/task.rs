@@ -76,7 +76,7 @@ pub enum TaskKind {
         /// arithmetic. Otherwise the device computes them, possibly from temporaries; bounds beyond
         /// [`MAX_BOUND`](crate::abi::MAX_BOUND) are reported at this site, and nothing runs.
         bounds_site: Option<SiteId>,
-        /// The number of threads per block, if the author sets it.
+        /// The number of threads per block, if the user sets it.
         block_size: Option<u32>,
     },
     /// A loop over thread blocks, with phases that end in a barrier.

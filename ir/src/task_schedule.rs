@@ -67,7 +67,7 @@ pub struct TaskSchedule {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct GridPreference {
     /// Whether a grid that fills the device once is best, because each block has extra work at its end.
-    pub single_wave: bool,
+    pub resident_blocks_only: bool,
     /// Whether square two-dimensional blocks are best. Adjacent iterations of serial loops without a fixed trip count
     /// run about equally long in both dimensions, so that few threads wait for one.
     pub square_blocks: bool,

@@ -1,6 +1,8 @@
 //! Traversal of the IR: the operands of expressions and statements, and the set of nodes reachable from a piece of
 //! code.
 
+use std::collections::HashSet;
+
 use crate::{
     Arena, Array, Block, BlockId, Element, Expr, ExprId, ExprKind, Kernel, Local, LocalId, MathFn,
     Offloaded, Param, ParamAccess, ParamId, SharedExtent, Site, SiteId, Stmt,
@@ -126,6 +128,32 @@ macro_rules! nodes_from {
 }
 
 nodes_from!(Kernel, Offloaded);
+
+impl Offloaded {
+    /// Whether a value has no effect and depends on no local that is assigned, so that it is the same wherever these
+    /// locals are in scope.
+    #[must_use]
+    pub fn is_invariant(&self, value: ExprId) -> bool {
+        match &self.exprs[value].kind {
+            ExprKind::Local(local) => !self.locals[*local].mutable,
+            kind => !kind.is_effect() && kind.operands().all(|value| self.is_invariant(value)),
+        }
+    }
+}
+
+impl Nodes<'_> {
+    pub(crate) fn is_constant(self, value: ExprId) -> bool {
+        matches!(self.exprs[value].kind, ExprKind::Const(_))
+    }
+
+    /// Whether a value reads one of these locals. Elements of arrays do not count.
+    pub(crate) fn reads_any(self, value: ExprId, locals: &HashSet<LocalId>) -> bool {
+        match &self.exprs[value].kind {
+            ExprKind::Local(local) => locals.contains(local),
+            kind => kind.operands().any(|operand| self.reads_any(operand, locals)),
+        }
+    }
+}
 
 impl Reach {
     /// Whether no mutable local is read.

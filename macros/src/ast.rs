@@ -1,4 +1,4 @@
-//! Questions about the author's syntax (`syn`'s types) that need no state. The syntax tree and the CPU body are made
+//! Questions about the user's syntax (`syn`'s types) that need no state. The syntax tree and the CPU body are made
 //! from the same code by the same answers.
 
 mod calls;

@@ -1,4 +1,4 @@
-//! The CPU body of a kernel: the author's code with other loop headers, and rewritten as [`rewrite`](crate::rewrite)
+//! The CPU body of a kernel: the user's code with other loop headers, and rewritten as [`rewrite`](crate::rewrite)
 //! says.
 //!
 //! Parallel loops become closures over index ranges. They capture by value and rebind what they use, so that pointers

@@ -152,7 +152,7 @@ impl LoopMarker<'_> {
         StmtMarker { local, writable, into: &into }.visit_block_mut(&mut each.body);
         if uses.conditional {
             around.before.push(syn::parse_quote_spanned!(at=> let mut #into = #local;));
-            // A comparison, as the author wrote: NaN stays.
+            // A comparison, as the user wrote: NaN stays.
             around.after.push(match op {
                 AtomicOp::Min => {
                     syn::parse_quote_spanned!(at=> if #into < #local { #local = #into; })

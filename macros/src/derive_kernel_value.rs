@@ -1,7 +1,7 @@
 //! `#[derive(KernelValue)]`: a struct as a kernel value. Enums are in [`enums`](crate::enums).
 //!
 //! The emitted impls say `unsafe` because the traits are unsafe to implement by hand. The lint `unsafe_code` in the
-//! author's crate does not apply to them.
+//! user's crate does not apply to them.
 
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::name_number;
@@ -12,7 +12,7 @@ use crate::{
     attribute::Paths,
     complex, enums,
     errors::Errors,
-    hygiene, identity, marks,
+    hygiene, identity, marks, storage,
     tokens::{idents, internal},
 };
 
@@ -147,9 +147,10 @@ fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
         values.iter().map(|value| quote!(#support::TypePart::Type(#value::TYPE_IDENTITY)));
     let parts: Vec<_> = parts.chain(of_fields).collect();
     let identity = identity::of_expansion(&support, &text, &parts);
-    // Written out: a projection from `Self` would be a second error if the struct is no kernel value.
+    // Written out: a projection from `Self` would be a second error if the struct is not a kernel value.
     let components = quote!((#(#values::Components,)*));
     let location = quote!(#support::AggregateRef<#components>);
+    let storage_items = storage::items(&support, &values, &components, &location);
     let (with, arguments, bounds) = generics.split_for_impl();
     let derived = quote! {
         // A struct without fields has the unit type as components.
@@ -165,30 +166,7 @@ fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
                 kind: #types::StructKind::#kind,
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
-            type Same = Self;
-            type Components = #components;
-            type Storage = #components;
-            type Location = #location;
-            #[inline(always)]
-            fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> #components {
-                (#(#values::components(values, memory),)*)
-            }
-            #[inline(always)]
-            fn storage(memory: &mut #support::Memory<'_>) -> #components {
-                (#(#values::components(1, memory),)*)
-            }
-            #[inline(always)]
-            fn element_location(storage: #components, at: ::core::option::Option<::core::primitive::usize>) -> #location {
-                #support::AggregateRef { components: storage, element: at, offset: 0 }
-            }
-            #[inline(always)]
-            fn nested_location(
-                components: #components,
-                element: ::core::option::Option<::core::primitive::usize>,
-                offset: ::core::primitive::usize,
-            ) -> #location {
-                #support::AggregateRef { components, element, offset }
-            }
+            #storage_items
             #[inline(always)]
             fn read(location: #location) -> Self {
                 Self { #(#members: #values::read(#locations)),* }

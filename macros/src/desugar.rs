@@ -2,7 +2,7 @@
 //! form: `matches!`, `assert_eq!`, `debug_assert!`, destructuring assignments, calls of local closures, loops over the
 //! elements of an array or vector, and parallel loops over more than three dimensions.
 //!
-//! The rewritten code means what rustc says about the author's: `matches!` is the `match` of std's macro, and a
+//! The rewritten code means what rustc says about the user's: `matches!` is the `match` of std's macro, and a
 //! destructuring assignment is the `let` and the assignments that rustc itself makes of it.
 
 mod closures;
@@ -371,7 +371,7 @@ fn contains(call: &syn::ExprMethodCall) -> Option<Expr> {
     }))
 }
 
-/// A span for code that stands for the author's at a location. Lints do not apply to it.
+/// A span for code that stands for the user's at a location. Lints do not apply to it.
 fn generated(at: Span) -> Span {
     Span::mixed_site().located_at(at)
 }
@@ -402,11 +402,11 @@ fn simpler_macro(call: &syn::Macro) -> Option<Expr> {
     let tokens = &call.tokens;
     match name.as_str() {
         "matches" => matches_macro(call),
-        // std's, even if the author's crate has a macro with this name.
+        // std's, even if the user's crate has a macro with this name.
         "cfg" => syn::parse2(quote_spanned!(at=> ::core::cfg!(#tokens))).ok(),
-        // Evaluated in the author's crate, as by std's macros.
+        // Evaluated in the user's crate, as by std's macros.
         "debug_assert" | "debug_assert_eq" | "debug_assert_ne" => {
-            // On the CPU, the location of an error is that of the author's token.
+            // On the CPU, the location of an error is that of the user's token.
             let assert = Ident::new(name.strip_prefix("debug_")?, spans::first(call));
             let tokens = quote_spanned! {at=>
                 if ::core::cfg!(debug_assertions) { #assert!(#tokens); }
@@ -443,7 +443,7 @@ fn failure(call: &syn::Macro, name: &str) -> Option<Expr> {
     // Without a literal text, the assertion is refused.
     let text = call.parse_body_with(parse).unwrap_or_else(|_| call.tokens.clone());
     let at = generated(spans::first(call));
-    // The location of an error is that of the author's token.
+    // The location of an error is that of the user's token.
     let assert = Ident::new("assert", spans::first(call));
     let tokens = quote_spanned! {at=> {
         #assert!(false, #text);

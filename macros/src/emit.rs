@@ -34,10 +34,10 @@ pub(crate) struct Emission<'a> {
     paths: &'a Paths,
     signature: &'a Signature,
     generics: Generics,
-    /// The author's function, with the numbers of its sites.
+    /// The user's function, with the numbers of its sites.
     item: &'a ItemFn,
     tree: TreeBuilder,
-    /// The author's block with probes.
+    /// The user's block with probes.
     probed: Block,
     /// The encoded syntax tree.
     bytes: Vec<u8>,
@@ -65,7 +65,7 @@ pub(crate) fn function(kind: FunctionKind, attribute: &Attribute, mut item: Item
 }
 
 /// Adds the bound `KernelValue` for each type parameter that needs it and may not have it, and returns the check that
-/// the author's bounds imply it. So rustc reports that once, at the parameter.
+/// the user's bounds imply it. So rustc reports that once, at the parameter.
 fn with_values(Paths { private, .. }: &Paths, item: &mut ItemFn) -> TokenStream {
     let values = signature::unproven_values(&item.sig);
     if values.is_empty() {
@@ -131,7 +131,7 @@ fn syntax(
     }
 }
 
-/// A parameter by reference whose type may be a struct that is no tensor.
+/// A parameter by reference whose type may be a struct that is not a tensor.
 fn struct_reference<'a>(signature: &'a Signature, name: &str) -> Option<&'a signature::Param> {
     let mut params = signature.params.iter();
     params.find(|param| {
@@ -198,7 +198,7 @@ impl<'a> Emission<'a> {
 }
 
 impl Emission<'_> {
-    /// The author's block, rewritten for the CPU. `table` is the type with the identities at its sites.
+    /// The user's block, rewritten for the CPU. `table` is the type with the identities at its sites.
     pub(crate) fn rewritten_block(&self, table: TokenStream) -> TokenStream {
         let mut rewrite = BodyRewriter::new(&self.paths.body, self.typing(table));
         rewrite.tensors = self.signature.names(true);

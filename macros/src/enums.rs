@@ -7,7 +7,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::{DataEnum, DeriveInput, Expr, Fields, Lit, ext::IdentExt};
 
-use crate::{attribute::Paths, identity, marks};
+use crate::{attribute::Paths, identity, marks, storage};
 
 /// The implementation for an enum.
 pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStream> {
@@ -37,12 +37,14 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
     let names = variants.iter().map(|name| name.unraw().to_string());
     let identity = identity::of_expansion(&support, &text, &[]);
     let of_number = quote!(<#number as #private::KernelValue>);
-    // Written out: a projection from `Self` would be a second error if the enum is no kernel value.
+    // Written out: a projection from `Self` would be a second error if the enum is not a kernel value.
     let components = quote!((#of_number::Components,));
     let location = quote!(#support::AggregateRef<#components>);
+    let values = [of_number.clone()];
+    let storage_items = storage::items(&support, &values, &components, &location);
     let derived = quote! {
-        // SAFETY: as derived for a struct of one number, the discriminant. A number that is no discriminant is read as
-        // the first variant.
+        // SAFETY: as derived for a struct of one number, the discriminant. A number that is not a discriminant is read
+        // as the first variant.
         unsafe impl #private::KernelValue for #name {
             const LAYOUT: #types::Type = #types::Type::Struct(&#types::Struct {
                 name: #text,
@@ -53,30 +55,7 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
                 }),*]),
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
-            type Same = Self;
-            type Components = #components;
-            type Storage = #components;
-            type Location = #location;
-            #[inline(always)]
-            fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> #components {
-                (#of_number::components(values, memory),)
-            }
-            #[inline(always)]
-            fn storage(memory: &mut #support::Memory<'_>) -> #components {
-                (#of_number::components(1, memory),)
-            }
-            #[inline(always)]
-            fn element_location(storage: #components, at: ::core::option::Option<::core::primitive::usize>) -> #location {
-                #support::AggregateRef { components: storage, element: at, offset: 0 }
-            }
-            #[inline(always)]
-            fn nested_location(
-                components: #components,
-                element: ::core::option::Option<::core::primitive::usize>,
-                offset: ::core::primitive::usize,
-            ) -> #location {
-                #support::AggregateRef { components, element, offset }
-            }
+            #storage_items
             #[inline(always)]
             fn read(location: #location) -> Self {
                 let number = #of_number::read(

@@ -127,7 +127,7 @@ pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<s
 pub(crate) fn refused_options(body: &syn::Block) -> Option<syn::Error> {
     struct Options(Option<Span>);
     impl Options {
-        fn see(&mut self, path: &syn::Path) {
+        fn check_path(&mut self, path: &syn::Path) {
             let is_option = ["Some", "Ok", "Err"].iter().any(|name| path.is_ident(name));
             if is_option && self.0.is_none() {
                 self.0 = path.segments.first().map(|first| first.ident.span());
@@ -137,7 +137,7 @@ pub(crate) fn refused_options(body: &syn::Block) -> Option<syn::Error> {
     impl Visit<'_> for Options {
         fn visit_expr_call(&mut self, call: &syn::ExprCall) {
             if let syn::Expr::Path(path) = &*call.func {
-                self.see(&path.path);
+                self.check_path(&path.path);
             }
             visit::visit_expr_call(self, call);
         }
@@ -177,7 +177,7 @@ pub(crate) fn refused_options(body: &syn::Block) -> Option<syn::Error> {
         }
 
         fn visit_pat_tuple_struct(&mut self, pattern: &syn::PatTupleStruct) {
-            self.see(&pattern.path);
+            self.check_path(&pattern.path);
             visit::visit_pat_tuple_struct(self, pattern);
         }
     }
@@ -195,7 +195,7 @@ pub(crate) fn refused_type(ty: &syn::Type) -> Option<syn::Error> {
 }
 
 /// Removes all attributes that are not known to leave a function unchanged, and returns errors for those that could
-/// rewrite it: rustc would compile what the tree has not seen. Tools read their attributes in the author's file.
+/// rewrite it: rustc would compile what the tree has not seen. Tools read their attributes in the user's file.
 #[must_use]
 pub(crate) fn keep_inert(attributes: &mut Vec<Attribute>) -> TokenStream {
     const TOOLS: [&str; 2] = ["rustfmt", "clippy"];
@@ -439,7 +439,7 @@ fn ungroup_operand(expr: &mut syn::Expr) {
     }
 }
 
-/// Writes `u32::max` from `::core` on, because the author may have a module with the name of a scalar type.
+/// Writes `u32::max` from `::core` on, because the user may have a module with the name of a scalar type.
 fn make_absolute(path: &mut syn::Path) {
     let is_primitive = |of: &Ident| of != "f16" && SCALARS.iter().any(|known| of == known);
     if path.leading_colon.is_none()

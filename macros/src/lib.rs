@@ -2,13 +2,13 @@
 //!
 //! A macro sees tokens and no types. From one function it makes
 //!
-//! * the **probed copy** (by [`tree`]): the author's code, never called, with probes by which rustc's inference gives
-//!   the type of each binding. rustc reports the author's mistakes in this copy;
+//! * the **type-inference copy** (by [`tree`]): the user's code, never called, with probes by which rustc's inference
+//!   gives the type of each binding. rustc reports the user's mistakes in this copy;
 //! * the **syntax tree** (by [`tree`]), from which the IR is made, and whose rules `frontend` checks;
-//! * the **CPU body** (by [`body`] and [`rewrite`]): the author's code again, with other loop headers and checked
+//! * the **CPU body** (by [`body`] and [`rewrite`]): the user's code again, with other loop headers and checked
 //!   accesses.
 //!
-//! [`emit`] combines them. The only emitted `unsafe` in a body is the author's.
+//! [`emit`] combines them. The only emitted `unsafe` in a body is the user's.
 #![forbid(unsafe_code)]
 
 mod affine;
@@ -34,6 +34,7 @@ mod signature;
 mod sites;
 mod span_table;
 mod spans;
+mod storage;
 mod tensor_methods;
 mod tensors;
 mod text;
@@ -159,7 +160,7 @@ pub fn resume(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// The struct cannot implement `Deref`.
 ///
 /// An enum is a parameter, a local and a field of structs; kernels compare it by `==`, `match` and `matches!`, and cast
-/// it by `as`. It cannot be an element of a tensor, whose memory may hold numbers that are no discriminants; store
+/// it by `as`. It cannot be an element of a tensor, whose memory may hold numbers that are not discriminants; store
 /// `value as u32`.
 ///
 /// ```text

@@ -1,4 +1,4 @@
-//! Attributes that earlier passes leave on the author's tokens for later ones: the numbers of
+//! Attributes that earlier passes leave on the user's tokens for later ones: the numbers of
 //! [type sites](crate::sites) and the marks of [statements that combine](crate::combine). None of them is emitted.
 
 use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};

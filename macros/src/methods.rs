@@ -1,6 +1,6 @@
 //! `#[func]` on an `impl` block or a trait: its functions can be called in kernels, as methods and by the type's name.
 //!
-//! The author's block stays, except that its functions call the CPU bodies. The source and the body of each function
+//! The user's block stays, except that its functions call the CPU bodies. The source and the body of each function
 //! are in impls for its type, under a number made of the function's name: kernels find them by the type that rustc
 //! infers.
 
@@ -188,7 +188,7 @@ fn as_function(
                 return Err(syn::Error::new_spanned(receiver, message));
             }
         };
-        // By value, so that probes see its type. rustc checks in the author's own block that only `mut` ones change.
+        // By value, so that probes see its type. rustc checks in the user's own block that only `mut` ones change.
         let declared: FnArg = parse_quote!(#[allow(unused_mut)] mut #this: #of);
         sig.inputs.insert(0, declared);
         let param = Param {
@@ -218,7 +218,7 @@ fn as_function(
 }
 
 /// What kernels call for one function of an `impl` block: its source for the IR and its CPU body, by impls under its
-/// name's number. The author's function is changed to call the same body.
+/// name's number. The user's function is changed to call the same body.
 fn expand_method(
     attribute: &Attribute,
     of: &Type,
@@ -467,20 +467,20 @@ fn refused_impl(block: &ItemImpl) -> Option<syn::Error> {
     is_parameter.then(|| syn::Error::new_spanned(of, message))
 }
 
-/// The name of the type that makes the impls for an `impl` of a trait those of the author's crate, whatever type the
+/// The name of the type that makes the impls for an `impl` of a trait those of the user's crate, whatever type the
 /// trait is for.
 fn by_type(block: &ItemImpl) -> Ident {
     let of_trait = block.trait_.as_ref().map(|(path, _)| path);
     let (of, generics) = (&block.self_ty, &block.generics);
-    let text = spelled(quote!(#generics #of_trait for #of));
+    let text = tokens_text(quote!(#generics #of_trait for #of));
     internal(&format!("__By{:x}", quadrants_frontend::name_number(&text)))
 }
 
 /// The text of tokens, which does not depend on how rustc prints spaces.
-fn spelled(tokens: TokenStream) -> String {
+fn tokens_text(tokens: TokenStream) -> String {
     let texts = tokens.into_iter().map(|token| match token {
         TokenTree::Group(group) => {
-            format!("{:?}({})", group.delimiter(), spelled(group.stream()))
+            format!("{:?}({})", group.delimiter(), tokens_text(group.stream()))
         }
         other => format!("{other} "),
     });
@@ -542,8 +542,8 @@ fn in_expressions(of: &Type) -> TokenStream {
     of.to_token_stream()
 }
 
-/// The name of `self` in what is emitted for a method. It has the author's hygiene, so that rustc locates operations on
-/// it where the author wrote them.
+/// The name of `self` in what is emitted for a method. It has the user's hygiene, so that rustc locates operations on
+/// it where the user wrote them.
 fn this_name(method: &ImplItemFn) -> Ident {
     let mut this = unused("this_value", method);
     this.set_span(method.sig.ident.span());

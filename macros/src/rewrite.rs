@@ -1,4 +1,4 @@
-//! Rewrites the author's code for the CPU: elements of tensors, calls, `assert!`, divisions, indices of local arrays,
+//! Rewrites the user's code for the CPU: elements of tensors, calls, `assert!`, divisions, indices of local arrays,
 //! phases of thread blocks, and checks at type sites. Everything else stays.
 
 mod call_targets;
@@ -118,8 +118,8 @@ impl<'a> BodyRewriter<'a> {
         (self.tensors, self.locals, self.blocks) = outer;
     }
 
-    /// Passes a value through the gate, which does not compile if the probed copy does not: rustc then reports errors
-    /// of the copy only.
+    /// Passes a value through the gate, which does not compile if the type-inference copy does not: rustc then reports
+    /// errors of the copy only.
     fn gate(&self, expr: &mut Expr) {
         let support = self.support;
         *expr = Expr::Verbatim(quote!(#support::gate::<__OK, _>(#expr)));
@@ -453,8 +453,8 @@ impl VisitMut for BodyRewriter<'_> {
         }
     }
 
-    /// Makes bindings mutable, because a method may change them. The probed copy checks that the author's own are not
-    /// assigned.
+    /// Makes bindings mutable, because a method may change them. The type-inference copy checks that the user's own
+    /// are not assigned.
     fn visit_pat_ident_mut(&mut self, pattern: &mut syn::PatIdent) {
         if pattern.by_ref.is_none() && !is_constant_pattern(&pattern.ident) {
             pattern.mutability = Some(syn::Token![mut](pattern.ident.span()));

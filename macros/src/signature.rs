@@ -325,7 +325,7 @@ fn bounds<'a>(
     in_clause.flatten().chain(&param.bounds)
 }
 
-/// The bounds of a type parameter where the author wrote them; clippy reports those in two places.
+/// The bounds of a type parameter where the user wrote them; clippy reports those in two places.
 pub(crate) fn bounds_mut<'a>(
     generics: &'a mut syn::Generics,
     name: &Ident,

@@ -1,4 +1,4 @@
-//! Type sites: places in a body at which the IR uses a type that rustc inferred in the probed copy.
+//! Type sites: places in a body at which the IR uses a type that rustc inferred in the type-inference copy.
 //!
 //! Before the syntax tree and the CPU body are made, each place that can be a site gets a number, as an attribute on
 //! its tokens. The tree records which of its types a site has; the CPU body compares its own type with that one
@@ -86,7 +86,7 @@ impl VisitMut for SiteNumbering {
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        // Made before the parts have attributes, because its span is that of the author's first token.
+        // Made before the parts have attributes, because its span is that of the user's first token.
         let site = attributes(expr).is_some().then(|| self.next(expr));
         visit_mut::visit_expr_mut(self, expr);
         if let Some(attributes) = attributes(expr) {
@@ -114,7 +114,7 @@ impl VisitMut for SiteNumbering {
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 }
 
-/// The variables of a loop, in order; `None` for patterns that are no names.
+/// The variables of a loop, in order; `None` for patterns that are not names.
 pub(crate) fn variables(pattern: &Pat) -> Vec<Option<&Ident>> {
     let name = |pattern| match pattern {
         &Pat::Ident(syn::PatIdent { ref ident, .. }) => Some(ident),

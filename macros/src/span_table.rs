@@ -1,4 +1,4 @@
-//! The spans of a syntax tree: numbers that stand for the author's tokens, and errors at them.
+//! The spans of a syntax tree: numbers that stand for the user's tokens, and errors at them.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quadrants_frontend::syntax;
@@ -48,7 +48,7 @@ impl SpanTable {
         counts.into_iter().find(|(_, count)| *count == most).map(|(file, _)| file)
     }
 
-    /// The author's text. None in this crate's tests, where tokens have no positions.
+    /// The user's text. None in this crate's tests, where tokens have no positions.
     pub(crate) fn text(&self, span: syntax::Span) -> Option<String> {
         let tokens = self.tokens.get(span.id as usize)?;
         proc_macro::is_available().then(|| text_of(tokens))

@@ -10,7 +10,7 @@ use crate::{attribute::Paths, hygiene, identity, marks, spans};
 pub(crate) fn tensor_check(support: &TokenStream, ty: &Type) -> TokenStream {
     let (first, last) = (spans::first(ty), spans::last(ty));
     let at = spans::at(support, first);
-    // As where its type in the IR is stated, so that rustc reports a type that is no tensor once.
+    // As where its type in the IR is stated, so that rustc reports a type that is not a tensor once.
     let of = quote_spanned!(ty.span()=> <#ty as #support::TensorParam>);
     let mut argument = Group::new(Delimiter::Parenthesis, quote!(#of::REFUSED));
     argument.set_span(last);

@@ -1,4 +1,4 @@
-//! The author's source text, for messages.
+//! The user's source text, for messages.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -8,7 +8,7 @@ use crate::{
     spans::{self, Position},
 };
 
-/// The text of tokens, spaced as the author spaced them.
+/// The text of tokens, spaced as the user spaced them.
 pub(crate) fn text_of(tokens: &impl ToTokens) -> String {
     let mut text = SourceTextBuilder { text: String::new(), last: None, begin: 0 };
     text.push_all(marks::without(tokens.to_token_stream()));
@@ -27,7 +27,7 @@ impl SourceTextBuilder {
     fn push(&mut self, (start, end): (Position, Position), part: &str) {
         let is_added = start != end && self.last == Some((start, end));
         if is_added {
-            // A path that the macro completed: all of its tokens have the extent of the author's, which is the last.
+            // A path that the macro completed: all of its tokens have the extent of the user's, which is the last.
             self.text.truncate(self.begin);
         } else {
             self.begin = self.text.len();

@@ -72,7 +72,7 @@ pub(crate) fn with_stream(group: &Group, stream: TokenStream) -> TokenTree {
     new.into()
 }
 
-/// A name of the emitted code, which the author's code cannot see.
+/// A name of the emitted code, which the user's code cannot see.
 pub(crate) fn internal(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }

@@ -293,7 +293,7 @@ impl TreeBuilder {
                     let tree = self.expr(value);
                     let grid = matches!(tree.kind, ExprKind::BlockFor(_));
                     if grid || matches!(tree.kind, ExprKind::StreamParallel(_)) {
-                        // The author may leave out the semicolon; the probed copy needs it for its type.
+                        // The user may leave out the semicolon; the type-inference copy needs it for its type.
                         *semi = Some(<syn::Token![;]>::default());
                     }
                     if grid || matches!(tree.kind, ExprKind::Phase(_)) {
@@ -312,7 +312,7 @@ impl TreeBuilder {
         out
     }
 
-    /// A block of one expression, which replaces that in the probed copy.
+    /// A block of one expression, which replaces that in the type-inference copy.
     fn expr_as_block(&mut self, expr: &mut syn::Expr) -> Block {
         let stmts = vec![syn::Stmt::Expr(expr.clone(), None)];
         let mut block = syn::Block { brace_token: syn::token::Brace::default(), stmts };
@@ -342,8 +342,8 @@ impl TreeBuilder {
         expr
     }
 
-    /// The constants of a block, which are in scope in all of it. In the tree they are `let`s. The probed copy keeps
-    /// the items, which cannot contain probes, and has their values with probes in `probed`.
+    /// The constants of a block, which are in scope in all of it. In the tree they are `let`s. The type-inference copy
+    /// keeps the items, which cannot contain probes, and has their values with probes in `probed`.
     fn constants(&mut self, block: &syn::Block, probed: &mut Vec<syn::Stmt>) -> Vec<Stmt> {
         let mut stmts = Vec::new();
         for stmt in &block.stmts {
@@ -569,7 +569,7 @@ impl TreeBuilder {
         StmtKind::Print { format: print.format, args }
     }
 
-    /// The arguments of a text. The probed copy passes them through probes, and checks that they suit the text.
+    /// The arguments of a text. The type-inference copy passes them through probes, and checks that they suit the text.
     fn arguments(
         &mut self,
         text: &mut FormatText,
@@ -590,7 +590,7 @@ impl TreeBuilder {
     }
 }
 
-/// A statement of the probed copy by which rustc checks that a value has a `Debug`.
+/// A statement of the type-inference copy by which rustc checks that a value has a `Debug`.
 fn debug_check(value: &syn::Expr) -> TokenStream {
     let at = spans::first(value);
     quote_spanned!(at=> let _: &dyn ::core::fmt::Debug = &#value;)

@@ -1,4 +1,4 @@
-//! Calls of the author's `macro_rules!` macros in kernels and funcs.
+//! Calls of the user's `macro_rules!` macros in kernels and funcs.
 //!
 //! A procedural macro cannot expand a macro. But `#[func]` on a `macro_rules!` macro adds rules to it that pass an
 //! expansion on ([`definition`]). A kernel that calls such a macro is emitted as a call of it, with the kernel itself
@@ -69,7 +69,7 @@ pub(crate) const STD: [&str; 35] = [
 /// The macro that stands for the call being expanded.
 const PLACEHOLDER: &str = "__expansion";
 
-/// If an item calls macros of the author: the code that expands the first call.
+/// If an item calls macros of the user: the code that expands the first call.
 pub(crate) fn expansion(
     kind: FunctionKind,
     arguments: &TokenStream,
@@ -78,7 +78,7 @@ pub(crate) fn expansion(
 ) -> syn::Result<Option<TokenStream>> {
     let Ok(mut parsed) = syn::parse2::<Item>(item.clone()) else { return Ok(None) };
     let moved = move_definitions(&mut parsed)?;
-    let mut take = TakeCall::default();
+    let mut take = CallExtractor::default();
     take.visit_item_mut(&mut parsed);
     let Some(call) = take.call else {
         // What is defined but not called.
@@ -144,7 +144,7 @@ pub(crate) fn resume(input: TokenStream) -> syn::Result<(FunctionKind, TokenStre
     let ResumedExpansion { kind, arguments, item, expanded } = syn::parse2(input)?;
     let Some(expanded) = expanded else { return Ok((kind, arguments, item)) };
     let mut item: Item = syn::parse2(item)?;
-    let mut put = PutExpansion { expanded, error: None };
+    let mut put = ExpansionInserter { expanded, error: None };
     put.visit_item_mut(&mut item);
     match put.error {
         Some(error) => Err(error),
@@ -172,11 +172,11 @@ fn in_arguments(call: &mut Macro, visit: impl FnMut(&mut Expr)) {
 
 /// Takes the first call out of an item, and leaves the placeholder.
 #[derive(Default)]
-struct TakeCall {
+struct CallExtractor {
     call: Option<Macro>,
 }
 
-impl TakeCall {
+impl CallExtractor {
     fn take(&mut self, call: &mut Macro) {
         if self.call.is_none() && is_users(call) {
             let name = Ident::new(PLACEHOLDER, Span::call_site());
@@ -185,7 +185,7 @@ impl TakeCall {
     }
 }
 
-impl VisitMut for TakeCall {
+impl VisitMut for CallExtractor {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         if let Expr::Macro(call) = expr
             && call.mac.path.is_ident("matches")
@@ -221,7 +221,7 @@ impl VisitMut for TakeCall {
 }
 
 /// Replaces the placeholder by the expanded code.
-struct PutExpansion {
+struct ExpansionInserter {
     expanded: TokenStream,
     error: Option<syn::Error>,
 }
@@ -230,7 +230,7 @@ fn is_placeholder(call: &Macro) -> bool {
     call.path.is_ident(PLACEHOLDER)
 }
 
-impl PutExpansion {
+impl ExpansionInserter {
     /// The statements of the expansion, or the placeholder's call if they are none.
     fn stmts(&mut self, semicolon: Option<Token![;]>) -> Vec<Stmt> {
         match syn::Block::parse_within.parse2(self.expanded.clone()) {
@@ -250,7 +250,7 @@ impl PutExpansion {
     }
 }
 
-impl VisitMut for PutExpansion {
+impl VisitMut for ExpansionInserter {
     fn visit_block_mut(&mut self, block: &mut syn::Block) {
         let is_placeholder = |stmt: &Stmt| match stmt {
             Stmt::Macro(call) => is_placeholder(&call.mac),

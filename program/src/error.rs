@@ -1,5 +1,6 @@
 //! The errors of programs, and their severity.
 
+pub(crate) mod captured;
 mod device_name;
 mod dlpack_problem;
 mod foreign_memory_problem;
@@ -45,9 +46,9 @@ pub enum Error {
     /// A kernel's IR could not be made.
     #[error("kernel `{kernel}` cannot be built: {source}")]
     Build {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// Why.
+        /// The error of the frontend or of the verifier.
         #[source]
         source: BoxError,
     },
@@ -56,7 +57,7 @@ pub enum Error {
         "kernel `{kernel}` asserts in line {line} that it does not race; help: make it with `unsafe {{ Kernel::asserting(..) }}`, if that is true"
     )]
     Asserted {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The line of the first such access.
         line: u32,
@@ -66,7 +67,7 @@ pub enum Error {
         "the local arrays of kernel `{kernel}` need {bytes} bytes per thread; the maximum on GPUs is {limit}; help: use smaller arrays, or a tensor with a part per iteration"
     )]
     LocalMemory {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The size of the arrays in a task.
         bytes: u64,
@@ -78,7 +79,7 @@ pub enum Error {
         "the shared arrays of kernel `{kernel}` in line {line} need {bytes} bytes per block; the maximum of the device is {limit}; help: use smaller arrays, or a tensor"
     )]
     SharedMemory {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The line of the `block_for`.
         line: u32,
@@ -90,7 +91,7 @@ pub enum Error {
     /// A kernel could not be compiled for the device.
     #[error("kernel `{kernel}` cannot be compiled: {source}")]
     Compile {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// Why: [`CompilerNotFound`](quadrants_codegen::Error::CompilerNotFound) lists the searched locations.
         #[source]
@@ -98,12 +99,12 @@ pub enum Error {
     },
     /// No image bundle has the kernel for the device, and there is no compiler.
     #[error(
-        "kernel `{kernel}` for `{arch}` is not among the exported kernels of {} (export it for that architecture), and \
-         cannot be compiled: {source}",
+        "kernel `{kernel}` for `{arch}` is not among the exported kernels of {}, and cannot be compiled: {source}; help: \
+         export it for that architecture",
         files.join(", ")
     )]
     NotExported {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The device's architecture.
         arch: String,
@@ -128,7 +129,7 @@ pub enum Error {
     Trace {
         /// The file.
         path: std::path::PathBuf,
-        /// Why.
+        /// The error of the file.
         #[source]
         source: std::io::Error,
     },
@@ -164,7 +165,7 @@ pub enum Error {
          which brings its compiler, or give it exported kernels"
     )]
     NoCompiler {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
     },
     /// A launch failed at the device.
@@ -173,11 +174,11 @@ pub enum Error {
         if *.started { " after a part of it was enqueued, so that its outputs are undefined" } else { "" }
     )]
     Launch {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// Whether some of its tasks had been enqueued: then its outputs are undefined.
         started: bool,
-        /// Why.
+        /// The error of the driver or of the runtime.
         #[source]
         source: quadrants_runtime::Error,
     },
@@ -187,7 +188,7 @@ pub enum Error {
     /// The CPU body of a kernel panicked.
     #[error("kernel `{kernel}` ({file}{}) panicked: {message}", line.map(|line| format!(":{line}")).unwrap_or_default())]
     Panicked {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The source file of the kernel.
         file: String,
@@ -204,7 +205,7 @@ pub enum Error {
          {} may access the same element at the same time; {reason}", lines_text(.lines)
     )]
     Race {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The source file.
         file: String,
@@ -231,17 +232,19 @@ pub enum Error {
     )]
     RegionConflict(Box<Hazard>),
     /// The environment variable for hazards is not `explicit`, `report`, `check` or `auto`.
-    #[error("{HAZARDS_VARIABLE} is `{name}`, but must be `explicit`, `report`, `check` or `auto`")]
+    #[error(
+        "{HAZARDS_VARIABLE} is `{name}`; help: set it to `explicit`, `report`, `check` or `auto`"
+    )]
     UnknownHazards {
-        /// Its value.
+        /// The value of the variable.
         name: String,
     },
     /// The environment variable for graphs or for autotuning is not `on` or `off`.
-    #[error("{variable} is `{name}`, but must be `on` or `off`")]
+    #[error("{variable} is `{name}`; help: set it to `on` or `off`")]
     UnknownSwitch {
         /// The variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the variable.
         name: String,
     },
     /// The kernel does not accept an argument of a launch.
@@ -250,7 +253,7 @@ pub enum Error {
          the order and with the types of the kernel's parameters"
     )]
     Argument {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The argument's position, from 1.
         position: usize,
@@ -261,10 +264,11 @@ pub enum Error {
     },
     /// The caller expects another type of value than the kernel returns. Nothing was launched.
     #[error(
-        "kernel `{kernel}` returns {returns}, but the launch expects {asked}; help: launch it with the type that it returns"
+        "kernel `{kernel}` returns {returns}, but the launch expects {asked}; help: launch it as a kernel that returns \
+         {returns}"
     )]
     ResultType {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The expected type, or `nothing`.
         asked: String,
@@ -277,7 +281,7 @@ pub enum Error {
          made at run time, or use them again"
     )]
     TooManyKernels {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The largest number of kernels.
         limit: u32,
@@ -293,7 +297,7 @@ pub enum Error {
     /// A launch has no program: no tensor argument, no stream and no enclosing stream scope.
     #[error("kernel `{kernel}` has no tensor argument; help: launch it on a stream")]
     NoProgram {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
     },
     /// An object of another program was used, which may be on another device.
@@ -310,7 +314,8 @@ pub enum Error {
     },
     /// The number of elements is not that of the shape.
     #[error(
-        "the shape {shape:?} has {expected} elements, but {given} were given; help: give as many elements as the shape has"
+        "the shape {shape:?} has {expected} elements, but {given} were given; help: pass {expected} elements, or a shape of \
+         {given} elements"
     )]
     Shape {
         /// The shape.
@@ -322,7 +327,7 @@ pub enum Error {
     },
     /// A range or row is not inside the first axis of a tensor.
     #[error(
-        "{begin}..{end} is not inside the first axis of a tensor of shape {shape:?}; help: use a range inside 0..{}",
+        "{begin}..{end} is not inside the first axis of a tensor of shape {shape:?}; help: use a range within 0..{}",
         shape.first().copied().unwrap_or_default()
     )]
     Range {
@@ -338,8 +343,7 @@ pub enum Error {
     View(ViewProblem),
     /// An index is not inside a tensor.
     #[error(
-        "the index {index:?} is not inside a tensor of shape {shape:?}; help: each index must be less than the extent of its \
-         axis"
+        "the index {index:?} is not inside a tensor of shape {shape:?}; help: {}", index_help(.index, .shape)
     )]
     Index {
         /// The index.
@@ -386,7 +390,7 @@ pub enum Error {
          element; help: use `as_standard_layout`, or `Program::tensor_from_array`, which copies it"
     )]
     ArrayStrides {
-        /// Its shape.
+        /// The shape of the array.
         shape: Vec<usize>,
         /// Its strides, in elements.
         strides: Vec<isize>,
@@ -436,9 +440,9 @@ pub enum Error {
         "a launch of the graph relies on the distinct elements of `{parameter}` of kernel `{kernel}`, which was written since; help: call `distinct` again after the write"
     )]
     NoLongerDistinct {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// The parameter.
+        /// The name of the parameter.
         parameter: String,
     },
     /// A tensor of that shape is larger than any memory.
@@ -466,7 +470,7 @@ pub enum Error {
         stream: u64,
     },
     /// An operation during a capture cannot be captured. It had no effect, and the capture can go on.
-    #[error("{what} cannot be captured; help: do it before or after the capture")]
+    #[error("{what} cannot be captured; help: {}", captured::help(.what))]
     Capture {
         /// The operation.
         what: &'static str,
@@ -487,7 +491,7 @@ pub enum Error {
         .parameters[1]
     )]
     Overlap {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The parameters.
         parameters: [String; 2],
@@ -495,7 +499,7 @@ pub enum Error {
     /// A loop's bounds or a launch's grid exceed a limit.
     #[error("kernel `{kernel}`: {what}")]
     Grid {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// What exceeds which limit.
         what: String,
@@ -582,6 +586,16 @@ fn other_program(what: &str, user: &Option<Box<str>>, of: &DeviceName, on: &Devi
     format!("{user} belongs to {place}{remedy}")
 }
 
+/// "use an index less than 4 on axis 1"
+fn index_help(index: &[usize], shape: &[usize]) -> String {
+    let outside = index.iter().zip(shape).position(|(index, extent)| index >= extent);
+    match outside.map(|axis| (axis, shape[axis])) {
+        Some((axis, 0)) => format!("axis {axis} has no elements, so use no index"),
+        Some((axis, extent)) => format!("use an index less than {extent} on axis {axis}"),
+        None => "use one index for each axis".to_owned(),
+    }
+}
+
 /// "line 12", "lines 12 and 14"
 fn lines_text(lines: &[u32; 2]) -> String {
     match lines {
@@ -590,22 +604,26 @@ fn lines_text(lines: &[u32; 2]) -> String {
     }
 }
 
-/// Writes an error, its causes and the remedies, each on a line. The text of an error ends in that of its cause, and
-/// `; help: ` begins a remedy.
+/// Writes an error, its causes and the remedies, each on a line. The text of an error ends in that of its cause, or in
+/// that of its cause and a remedy. `; help: ` begins a remedy.
 fn write_lines(error: &dyn std::error::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (mut text, mut source) = (error.to_string(), error.source());
+    // The remedies of the causes that are written, the innermost first.
+    let mut remedies = String::new();
     while let Some(cause) = source {
         let inner = cause.to_string();
-        if let Some(own) = text.strip_suffix(&inner)
+        if let Some((own, remedy)) = text.rsplit_once(&inner)
             && !own.is_empty()
+            && (remedy.is_empty() || remedy.starts_with("; help: "))
         {
             let own = own.trim_end();
             write!(f, "{}\n  caused by: ", own.strip_suffix(':').unwrap_or(own))?;
+            remedies.insert_str(0, remedy);
             text = inner;
         }
         source = cause.source();
     }
-    f.write_str(&text.replace("; help: ", "\n  help: "))
+    f.write_str(&(text + &remedies).replace("; help: ", "\n  help: "))
 }
 
 impl From<quadrants_rhi::Error> for Error {

@@ -26,11 +26,11 @@ pub enum KernelOutput {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct KernelMessage {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
     /// The source file of the `println!`.
     pub file: String,
-    /// Its line.
+    /// The source line of the `println!`.
     pub line: u32,
     /// The loop variables of the parallel loop that it is in, outermost first; of a grid of blocks, the block's index.
     /// Empty in serial code.

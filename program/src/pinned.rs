@@ -178,7 +178,7 @@ impl<T> Pinned<T> {
         let copied = copy(memory.as_ptr());
         // Also after a failure: a part of the copy may be enqueued.
         if let Err(error) = copies[at].event.record_on(stream) {
-            // Then nothing else tells when the copy is complete.
+            // Without the event, nothing else tells when the copy is complete.
             copies[at].is_unrecorded = true;
             stream.stream.synchronize()?;
             copies[at].is_unrecorded = false;

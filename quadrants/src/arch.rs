@@ -1,4 +1,4 @@
-//! [`Arch`]: the list of backends that are built in. Besides tests and developer tasks, only this file uses it.
+//! [`Arch`]: the list of backends that are built in. The only file of the library that names the backends.
 
 // Without a backend, `Arch` has no values.
 #![cfg_attr(

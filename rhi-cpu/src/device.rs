@@ -5,7 +5,8 @@ use std::any::Any;
 use quadrants_rhi::{
     Capabilities, Device, DeviceInfo, DevicePtr, DlpackNames, Error, EventHandle, EventOptions,
     FunctionHandle, Image, ImageKind, LaunchConfig, ModuleHandle, Result, StreamHandle,
-    StreamOptions, table_device::not_a_peer,
+    StreamOptions,
+    table_device::{launch_parameters, not_a_peer},
 };
 
 use crate::{BACKEND, launch, memory, module};
@@ -66,7 +67,8 @@ unsafe impl Device for CpuDevice {
     fn memory_info(&self) -> Result<(u64, u64)> {
         memory::machine().ok_or_else(|| Error::Unsupported {
             operation: "memory_info",
-            reason: "this system does not report its memory".to_owned(),
+            reason: "this system does not report its memory; help: make /proc/meminfo readable"
+                .to_owned(),
         })
     }
 
@@ -258,12 +260,7 @@ unsafe impl Device for CpuDevice {
         args: &[u64],
         _stream: StreamHandle,
     ) -> Result<()> {
-        if size_of_val(args) > MAX_ARGUMENT_BYTES {
-            let bytes = size_of_val(args);
-            let what =
-                format!("an argument block of {bytes} bytes; the limit is {MAX_ARGUMENT_BYTES}");
-            return Err(Error::InvalidArgument { what });
-        }
+        launch_parameters(args, MAX_ARGUMENT_BYTES)?;
         // SAFETY: a function of this device, whose module stays loaded while it runs, as the caller guarantees.
         launch::launch(unsafe { module::resolve(function) }, args)
     }

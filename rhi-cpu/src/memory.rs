@@ -5,7 +5,7 @@
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 
-use quadrants_rhi::{DriverError, DriverErrorKind, Error, Result};
+use quadrants_rhi::{DriverError, DriverErrorKind, Error, Result, table_device::not_empty};
 
 /// The alignment that the `Device` contract requires. The header has the same size, so that the memory after it is
 /// aligned.
@@ -17,11 +17,7 @@ const LARGE: usize = 4 << 20;
 
 /// Allocates `bytes`, zeroed if requested.
 pub(crate) fn allocate(bytes: usize, zeroed: bool) -> Result<*mut u8> {
-    if bytes == 0 {
-        return Err(Error::InvalidArgument {
-            what: "an allocation of zero bytes; allocate at least 1".to_owned(),
-        });
-    }
+    not_empty(bytes)?;
     let layout = bytes
         .checked_add(ALIGN)
         .and_then(|bytes| Layout::from_size_align(bytes, ALIGN).ok())

@@ -766,13 +766,13 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
 fn no_peers() -> Error {
     Error::Unsupported {
         operation: "access to another device",
-        reason: "it is no device of the same driver; check `Device::is_peer`".to_owned(),
+        reason: "it is not a device of the same driver; help: check `Device::is_peer`".to_owned(),
     }
 }
 
 fn no_graphs() -> Error {
     Error::Unsupported {
         operation: "a graph operation",
-        reason: "this device has no graphs; check `Capabilities::graphs`".to_owned(),
+        reason: "this device has no graphs; help: check `Capabilities::graphs`".to_owned(),
     }
 }

@@ -44,7 +44,7 @@ pub enum Error {
         required: &'static str,
     },
     /// The driver works and reports no device.
-    #[error("the {backend} driver reports no device; one must be visible to the process{}", because(.source))]
+    #[error("the {backend} driver reports no device{}; help: make one visible to the process (CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES), or run `quadrants doctor`", because(.source))]
     NoDevice {
         /// The backend.
         backend: &'static str,
@@ -54,7 +54,7 @@ pub enum Error {
     },
     /// There is no device with this ordinal.
     #[error(
-        "there is no {backend} device {ordinal}: the driver reports {count}; help: ordinals are less than the number of devices"
+        "there is no {backend} device {ordinal}: the driver reports {count}; help: use an ordinal in 0..{count}"
     )]
     DeviceOrdinal {
         /// The backend.
@@ -68,7 +68,7 @@ pub enum Error {
     #[error(transparent)]
     Driver(#[from] DriverError),
     /// The device cannot load a module's image.
-    #[error("the device cannot load the image, which must be compiled for its architecture{}{}", detail(.log), because(.source))]
+    #[error("the device cannot load the image{}{}; help: compile it for the architecture of the device; for a cached kernel, run `quadrants cache clear`", detail(.log), because(.source))]
     ImageRejected {
         /// The loader's message.
         log: String,
@@ -91,10 +91,10 @@ pub enum Error {
     Environment {
         /// The variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: std::ffi::OsString,
     },
-    /// The backend refused an argument before it called the driver.
+    /// The backend rejected an argument before it called the driver.
     #[error("invalid argument: {what}")]
     InvalidArgument {
         /// The argument, and the rule that it violates.

@@ -20,7 +20,7 @@ pub(crate) const MAX_CACHED_BLOCKS: usize = 4096;
 pub(crate) const LARGEST_CLASS: usize = 1 << 20;
 
 /// An allocation considers this many blocks of its class, so that its lock is short.
-const CONSIDERED: usize = 32;
+const MAX_CONSIDERED_BLOCKS: usize = 32;
 
 /// Blocks of device memory that no buffer owns, oldest first in each size class.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl BlockCache {
         let mut state = self.state.lock();
         let blocks = state.classes.get_mut(&class)?;
         let oldest = |is_candidate: &dyn Fn(Stamp) -> bool| {
-            let mut considered = blocks.iter().take(CONSIDERED);
+            let mut considered = blocks.iter().take(MAX_CONSIDERED_BLOCKS);
             considered.position(|block| block.uses.iter().all(|last| is_candidate(last.stamp)))
         };
         let at = oldest(&is_ready).or_else(|| oldest(&|stamp| !busy.contains(&stamp.stream)))?;

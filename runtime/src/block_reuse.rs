@@ -143,7 +143,7 @@ impl Context {
     /// errors.
     fn free_blocks(&self, blocks: impl IntoIterator<Item = CachedBlock>) {
         for block in blocks {
-            // Then the memory and the events are lost, too.
+            // With the context, the memory and the events are lost, too.
             if self.is_lost() {
                 return;
             }

@@ -513,7 +513,7 @@ impl Drop for Buffer {
             return;
         }
         let context = &self.context;
-        // Then the memory is lost, too.
+        // With the context, the memory is lost, too.
         if context.is_lost() {
             return self.pending.forget_event();
         }

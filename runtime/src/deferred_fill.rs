@@ -124,7 +124,7 @@ impl Buffer {
         }
         let event = self.pending.event();
         let Some(fill) = self.pending.stamp() else { return Ok(true) };
-        let is_complete = self.context().order_fill_before(fill, event.as_ref(), stream)?;
+        let is_complete = self.context().make_stream_wait_for_fill(fill, event.as_ref(), stream)?;
         drop(event);
         if is_complete {
             self.pending.set_complete();
@@ -373,7 +373,7 @@ impl Buffer {
         Ok(true)
     }
 
-    /// The host waits for such a fill. Returns whether there is one.
+    /// The host waits for a fill on a stream of the user (one with an event). Returns whether there is one.
     ///
     /// # Errors
     /// The failure of earlier work.
@@ -384,7 +384,7 @@ impl Buffer {
         Ok(true)
     }
 
-    /// Whether there is no such fill, or it is complete.
+    /// Whether there is no fill on a stream of the user (one with an event), or it is complete.
     ///
     /// # Errors
     /// The failure of earlier work.

@@ -37,7 +37,7 @@ pub enum Error {
     },
     /// Work of other code failed and was ended; what it writes is undefined.
     #[error(
-        "work of another library failed, and the tensors that it writes are undefined until they are written again: {source}"
+        "work of another library failed, and the tensors that it writes are undefined: {source}; help: write them again"
     )]
     Watched {
         /// Its source is the error of the other code's [`Watch`](crate::Watch).
@@ -52,7 +52,7 @@ pub enum Error {
         source: SharedError,
     },
     /// A byte range is not inside its buffer.
-    #[error("bytes {offset}..{} are not inside a buffer of {bytes} bytes; help: use a range inside the buffer", .offset + .len)]
+    #[error("bytes {offset}..{} are not inside a buffer of {bytes} bytes; help: use a range within 0..{bytes}", .offset + .len)]
     OutOfBuffer {
         /// The start of the range in bytes.
         offset: usize,

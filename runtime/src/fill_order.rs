@@ -15,7 +15,7 @@ impl Context {
     ///
     /// # Errors
     /// The device's error.
-    pub(crate) fn order_fill_before(
+    pub(crate) fn make_stream_wait_for_fill(
         self: &Arc<Self>,
         fill: Stamp,
         event: Option<&EventLease>,

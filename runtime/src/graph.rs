@@ -10,9 +10,6 @@ use smallvec::SmallVec;
 
 use crate::{Context, Result};
 
-/// The largest copy of one node; see [`rhi::Device::add_copy_node`].
-const MAX_COPY_BYTES: usize = 1 << 30;
-
 /// An instantiated graph of launches and copies. Dropping it waits until the stamped work of the context is complete.
 ///
 /// It keeps the driver's graph, whose nodes name the nodes of the executable.
@@ -151,8 +148,8 @@ impl GraphBuilder {
     ) -> Result<usize> {
         let (graph, after) = (self.graph.graph, self.handles(after));
         let mut node = None;
-        for at in (0..bytes).step_by(MAX_COPY_BYTES) {
-            let part = MAX_COPY_BYTES.min(bytes - at);
+        for at in (0..bytes).step_by(Graph::MAX_COPY_BYTES) {
+            let part = Graph::MAX_COPY_BYTES.min(bytes - at);
             let previous = node.and_then(|node: usize| self.graph.nodes.get(node));
             let dependencies = previous.map_or(&after[..], std::slice::from_ref);
             let device = self.graph.context.device();
@@ -205,6 +202,9 @@ impl GraphBuilder {
 }
 
 impl Graph {
+    /// The largest copy of one node, in bytes; see [`rhi::Device::add_copy_node`].
+    pub const MAX_COPY_BYTES: usize = 1 << 30;
+
     /// Makes a graph of chains. The launches of a chain run in order; different chains are not ordered. The launches
     /// are numbered in order over all chains.
     ///

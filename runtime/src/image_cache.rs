@@ -179,7 +179,7 @@ pub fn check_cache_folder(folder: &Path) -> io::Result<()> {
 }
 
 impl CachedImage {
-    /// Its path.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -9,7 +9,7 @@ use quadrants_ir::{
         ArgLayout, ERROR_WORD, ErrorRecord, Form, LAUNCH_WORD, MessageBuffer, TEMPORARIES_WORD,
         block_words, temporary_bytes,
     },
-    interp::{Fault, Interpreter, Memory as _, SliceMemory},
+    interp::{ExecFault, Interpreter, Memory as _, SliceMemory},
     launch_analysis::LaunchAnalysis,
 };
 
@@ -214,7 +214,7 @@ impl<'a> Case<'a> {
     ///
     /// # Errors
     /// Those of the interpreter, above all if the kernel does not terminate.
-    pub fn interpret(&self, form: Form) -> Result<Vec<Vec<u8>>, Fault> {
+    pub fn interpret(&self, form: Form) -> Result<Vec<Vec<u8>>, ExecFault> {
         let mut memory = SliceMemory::new();
         let mut words = self.block(form).to_vec();
         for buffer in &self.buffers {

@@ -504,7 +504,7 @@ impl Generator<'_> {
         if !fits {
             return (ty, self.load((tensor, rank)));
         }
-        // Then the additions have the order of iterations.
+        // In a strict kernel, the additions have the order of iterations.
         self.builder.kernel.options.strict |= ty.is_float();
         let index = self.index(tensor, rank);
         let value = self.expr(ty, 2);

@@ -3,7 +3,7 @@
 use quadrants_ir::{
     Const, Offloaded, ParamKind,
     abi::{self, Form},
-    interp::{Fault, Interpreter, Memory, SliceMemory},
+    interp::{ExecFault, Interpreter, Memory, SliceMemory},
     launch_analysis::LaunchAnalysis,
 };
 
@@ -74,7 +74,7 @@ pub fn argument_block(
 }
 
 /// Runs all tasks, in order.
-pub fn run(kernel: &Offloaded, form: Form, args: &[SampleArg]) -> Result<Outcome, Fault> {
+pub fn run(kernel: &Offloaded, form: Form, args: &[SampleArg]) -> Result<Outcome, ExecFault> {
     run_with_fuel(kernel, form, args, 1_000_000)
 }
 
@@ -84,7 +84,7 @@ pub fn run_with_fuel(
     form: Form,
     args: &[SampleArg],
     fuel: u64,
-) -> Result<Outcome, Fault> {
+) -> Result<Outcome, ExecFault> {
     let mut memory = SliceMemory::new();
     let words = argument_block(kernel, args, &mut memory);
     let interpreter = Interpreter::new(kernel).with_fuel(fuel);

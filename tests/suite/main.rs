@@ -4,6 +4,7 @@
 mod cache;
 mod child;
 mod collectives;
+mod differential;
 mod drivers;
 mod errors;
 mod faults;
@@ -16,7 +17,6 @@ mod lifetimes;
 mod memory;
 mod profiles;
 mod proofs;
-mod referee;
 mod regions;
 mod streams;
 mod workspace;

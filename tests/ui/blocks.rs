@@ -213,4 +213,14 @@ fn fields_outside_phases(y: &mut Tensor<f32, 1>) {
     });
 }
 
+/// A shared array is not a scalar.
+#[qd::kernel]
+fn shared_array_as_value(y: &mut Tensor<f32, 1>) {
+    qd::block_for(4, 32, |b| {
+        let mut tile = b.shared::<f32>(32);
+        b.each(|t| tile[t] = 1.0);
+        b.each(|t| y[b.index() * 32 + t] = tile);
+    });
+}
+
 fn main() {}

@@ -1,4 +1,4 @@
-//! Enums that are no kernel values, and what kernels cannot do with enums.
+//! Enums that are not kernel values, and what kernels cannot do with enums.
 
 use quadrants::{self as qd, KernelValue, Tensor};
 

@@ -1,4 +1,4 @@
-//! Types that are no kernel values, wherever they are: one message each, at the type or the value.
+//! Types that are not kernel values, wherever they are: one message each, at the type or the value.
 
 use quadrants::{self as qd, KernelValue, Tensor};
 

@@ -1,4 +1,4 @@
-//! Operators of the user's own, and the order of values that are no numbers.
+//! Operators of the user's own, and the order of values that are not numbers.
 
 use std::ops::{Add, AddAssign, Mul, Neg, Not};
 

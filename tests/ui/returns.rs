@@ -1,4 +1,4 @@
-//! `return` where a kernel cannot return, and results that are no kernel values.
+//! `return` where a kernel cannot return, and results that are not kernel values.
 
 use quadrants::{self as qd, Tensor};
 

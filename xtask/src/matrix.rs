@@ -17,7 +17,7 @@ use crate::{
     probe::hardware_in,
     shell::{self, TaskError, Workspace},
     test_bundle::{BuiltProgram, executables, library},
-    totals::{Listener, Totals},
+    totals::{TestOutputParser, Totals},
 };
 use report::TestReport;
 
@@ -161,7 +161,7 @@ const PASSES: [Pass; 2] = [
             "faults::lost::",
             "faults::once::",
             "faults::mutations::",
-            "referee::host_compiler::",
+            "differential::host_compiler::",
         ],
     },
     // The modules whose launches become graphs otherwise.
@@ -190,7 +190,7 @@ pub(crate) fn test(
     device: DeviceChoice,
     size: Size,
 ) -> Result<Totals, TaskError> {
-    let chosen = chosen(backend);
+    let selected = selected_backends(backend);
     let json = "--message-format=json-render-diagnostics";
     let mut build = workspace.cargo(["test", "--workspace", "--tests", "--no-run", json]);
     let messages = shell::read(&mut build)?;
@@ -198,9 +198,9 @@ pub(crate) fn test(
     let suite = find(&built, SYSTEM, "suite")?;
     let examples = find(&built, EXAMPLES, "quadrants_examples")?;
 
-    let needs_probe = device != DeviceChoice::Simulated && chosen.iter().any(|b| b.is_gpu());
+    let needs_probe = device != DeviceChoice::Simulated && selected.iter().any(|b| b.is_gpu());
     let hardware = if needs_probe { hardware_in(&shell::read(&mut probe(suite))?) } else { vec![] };
-    let runs = plan(&chosen, device, |backend| hardware.iter().any(|name| name == backend.name))?;
+    let runs = plan(&selected, device, |backend| hardware.iter().any(|name| name == backend.name))?;
     for run in &runs {
         for backend in run.backends.iter().filter(|backend| backend.is_gpu()) {
             println!("{}: tests run on {}", backend.name, device_word(run.device));
@@ -212,7 +212,7 @@ pub(crate) fn test(
         .map(|b| (report::file_name(&b.path.to_string_lossy()), b.package.clone()))
         .collect();
     let mut report = TestReport::new(packages);
-    let mut execute = |mut command: Command, listener: Listener, run: &Run, note: &str| {
+    let mut execute = |mut command: Command, listener: TestOutputParser, run: &Run, note: &str| {
         // By itself, a test would ask cargo for the library, which builds it again: other packages of the workspace
         // need other features of its dependencies.
         if let Some(facade) = &facade {
@@ -232,13 +232,13 @@ pub(crate) fn test(
             let mut tests = workspace.cargo(["test", "--no-fail-fast", "--workspace", "--tests"]);
             tests.args(run.excluded().iter().flat_map(|package| ["--exclude", package]));
             tests.args(["--", "--show-output"]).args(skip_args(run));
-            execute(tests, Listener::default(), run, "")?;
+            execute(tests, TestOutputParser::default(), run, "")?;
             let mut docs = workspace.cargo(["test", "--no-fail-fast", "--workspace", "--doc"]);
             docs.args(run.excluded().iter().flat_map(|package| ["--exclude", package]));
             let without_examples = without_doc_tests(&workspace.members()?);
             docs.args(without_examples.iter().flat_map(|package| ["--exclude", package]));
             // With `--show-output`, rustdoc would build each example by itself, which takes four times as long.
-            execute(docs, Listener::default(), run, "")?;
+            execute(docs, TestOutputParser::default(), run, "")?;
         } else {
             let own =
                 built.iter().filter(|b| run.backends.iter().any(|of| of.package == b.package));
@@ -282,14 +282,14 @@ fn find<'a>(
 }
 
 /// A test program without cargo: another selection of packages would build the workspace again with other features.
-fn direct(program: &BuiltProgram, run: &Run) -> (Command, Listener) {
+fn direct(program: &BuiltProgram, run: &Run) -> (Command, TestOutputParser) {
     let mut command = Command::new(&program.path);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
     // Cargo sets it; tests print commands with it.
     command.env("CARGO_PKG_NAME", &program.package);
     command.arg("--show-output").args(skip_args(run));
     command.args(MODULES_THAT_NEED_RUST.iter().flat_map(|module| ["--skip", module]));
-    (command, Listener::of(&program.path.to_string_lossy()))
+    (command, TestOutputParser::of(&program.path.to_string_lossy()))
 }
 
 /// Leaves out the other backends' cases.
@@ -308,7 +308,7 @@ fn probe(suite: &BuiltProgram) -> Command {
 /// Runs tests, prints the relevant lines, and passes the results of each test program to `add`.
 fn follow(
     mut command: Command,
-    mut listener: Listener,
+    mut listener: TestOutputParser,
     add: &mut dyn FnMut(Vec<crate::totals::TestProgram>),
 ) -> Result<(), TaskError> {
     let step = shell::text(&command);
@@ -327,7 +327,7 @@ fn follow(
     Ok(())
 }
 
-fn chosen(choice: BackendChoice) -> Vec<Backend> {
+fn selected_backends(choice: BackendChoice) -> Vec<Backend> {
     let [cpu, cuda, amdgpu] = BACKENDS;
     match choice {
         BackendChoice::Cpu => vec![cpu],

@@ -29,9 +29,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     let packages = public_packages(workspace)?;
     let packed = workspace.target().join("packages");
     pack(workspace, &packages, &packed)?;
-    let outside = Outside::make()?;
-    outside.unpack(&packages, &packed.join("package"))?;
-    outside.check_project(workspace)
+    let scratch = ScratchDir::make()?;
+    scratch.unpack(&packages, &packed.join("package"))?;
+    scratch.check_project(workspace)
 }
 
 /// The members of the workspace that may be published.
@@ -62,19 +62,19 @@ fn pack(workspace: &Workspace, packages: &[Package], to: &Path) -> Result<(), Ta
 }
 
 /// A folder outside the repository, which is removed at the end.
-struct Outside {
+struct ScratchDir {
     root: PathBuf,
 }
 
-impl Outside {
+impl ScratchDir {
     fn make() -> Result<Self, TaskError> {
         let root = std::env::temp_dir().join(format!("quadrants-package-{}", std::process::id()));
         fs::create_dir(&root).map_err(at(&root))?;
         Ok(Self { root })
     }
 
-    /// Unpacks the crates into the folders that they have in the repository, and makes cargo take them for those of
-    /// crates.io.
+    /// Unpacks the crates into the folders that they have in the repository, and patches crates.io with
+    /// them.
     fn unpack(&self, packages: &[Package], packed: &Path) -> Result<(), TaskError> {
         let mut patches = String::from("[patch.crates-io]\n");
         for Package { name, version, folder } in packages {
@@ -83,7 +83,7 @@ impl Outside {
             tar.arg("-xzf").arg(&file).arg("-C").arg(&self.root);
             shell::run(&mut tar)?;
             let (from, to) =
-                (self.root.join(format!("{name}-{version}")), self.clone().join(folder));
+                (self.root.join(format!("{name}-{version}")), self.checkout_dir().join(folder));
             fs::create_dir_all(to.parent().unwrap_or(&to)).map_err(at(&to))?;
             fs::rename(&from, &to).map_err(at(&from))?;
             check_contents(&to)?;
@@ -96,7 +96,7 @@ impl Outside {
     }
 
     /// The packed crates, in the folders of a clone of the repository.
-    fn clone(&self) -> PathBuf {
+    fn checkout_dir(&self) -> PathBuf {
         self.root.join("quadrants")
     }
 
@@ -115,11 +115,11 @@ impl Outside {
             cargo.env_remove("QUADRANTS_CPU_BASELINE").env("QUADRANTS_ARCH", "cpu");
             cargo
         };
-        let command = self.clone().join("quadrants");
+        let command = self.checkout_dir().join("quadrants");
         lock(&command)?;
         let mut new = cargo("run", &self.root);
         new.args(["--features", "cli", "--manifest-path"]).arg(command.join("Cargo.toml"));
-        new.args(["--", "new", PROJECT, "--path"]).arg(self.clone());
+        new.args(["--", "new", PROJECT, "--path"]).arg(self.checkout_dir());
         shell::run(&mut new)?;
         let project = self.root.join(PROJECT);
         lock(&project)?;
@@ -133,13 +133,13 @@ fn check_contents(folder: &Path) -> Result<(), TaskError> {
     for name in ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         let path = folder.join(name);
         if !path.is_file() {
-            return Err(TaskError::NotBuilt { what: path.display().to_string() });
+            return Err(TaskError::MissingInPackage { path });
         }
     }
     Ok(())
 }
 
-impl Drop for Outside {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
         // Where it fails, a folder of temporary files stays.
         let _ = fs::remove_dir_all(&self.root);

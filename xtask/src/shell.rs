@@ -19,7 +19,7 @@ pub(crate) enum TaskError {
     Command { command: String },
     #[error("{path}: {source}")]
     File { path: PathBuf, source: io::Error },
-    #[error("cargo wrote a message that is no JSON: {source}")]
+    #[error("cargo wrote a message that is not JSON: {source}")]
     Message { source: serde_json::Error },
     #[error("no hardware for {backends}; `--device auto` would take the simulator")]
     NoHardware { backends: String },
@@ -27,10 +27,12 @@ pub(crate) enum TaskError {
     Tests { failed: u64 },
     #[error("the tests did not run: {step} ended with an error and no failed test")]
     NoTests { step: String },
-    #[error("{count} house rules are broken")]
+    #[error("the repository's lints have {count} findings")]
     Tidy { count: usize },
     #[error("{what} was not built")]
     NotBuilt { what: String },
+    #[error("{path} is missing from the package")]
+    MissingInPackage { path: PathBuf },
     #[error("the bundle has {mebibytes} MiB, which is over its limit of {limit}")]
     TooLarge { mebibytes: u64, limit: u64 },
     #[error("{count} links of the book have no target")]

@@ -1,5 +1,5 @@
-//! House rules that neither the formatter nor clippy checks, over the text of every source file and every Markdown
-//! file.
+//! The repository's own lints, which neither the formatter nor clippy has, over the text of every source file and every
+//! Markdown file.
 
 use std::{
     fs,
@@ -43,7 +43,7 @@ fn rules(root: &Path) -> Result<(), TaskError> {
             count += 1;
         }
     }
-    println!("{} files, {count} broken rules", files.len());
+    println!("{} files, {count} findings", files.len());
     if count == 0 { Ok(()) } else { Err(TaskError::Tidy { count }) }
 }
 

@@ -37,11 +37,11 @@ impl fmt::Display for Totals {
 
 /// Follows the lines of one `cargo test … -- --show-output`.
 #[derive(Default)]
-pub(crate) struct Listener {
+pub(crate) struct TestOutputParser {
     /// The test program that runs now: its path, or `doc:` and the crate's name.
     program: String,
     /// The tests of the running program, by name.
-    tests: BTreeMap<String, Ending>,
+    tests: BTreeMap<String, TestOutcome>,
     /// Why tests of the running program were skipped, by name.
     reasons: BTreeMap<String, String>,
     /// The panic messages of failed tests of the running program, by name.
@@ -75,7 +75,7 @@ pub(crate) struct TestProgram {
     /// Its path, or `doc:` and the crate's name.
     pub(crate) name: String,
     /// Its tests, by name.
-    pub(crate) tests: BTreeMap<String, Ending>,
+    pub(crate) tests: BTreeMap<String, TestOutcome>,
     /// Why tests were skipped, by name.
     pub(crate) reasons: BTreeMap<String, String>,
     /// The first lines of the panic messages of failed tests, by name.
@@ -86,13 +86,13 @@ pub(crate) struct TestProgram {
 
 /// How a test ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ending {
+pub(crate) enum TestOutcome {
     Passed,
     Failed,
     Skipped,
 }
 
-impl Listener {
+impl TestOutputParser {
     /// A listener to one test program that runs without cargo.
     pub(crate) fn of(program: &str) -> Self {
         Self { program: program.to_owned(), ..Self::default() }
@@ -121,7 +121,7 @@ impl Listener {
         } else if let Some(counts) = line.strip_prefix("test result: ") {
             self.finish(counts);
         } else if let Some((name, ending)) = test_line(line) {
-            if ending == Ending::Skipped {
+            if ending == TestOutcome::Skipped {
                 let reason = line.rsplit_once("ignored, ").map_or("ignored", |(_, reason)| reason);
                 self.reasons.insert(name.to_owned(), reason.to_owned());
             }
@@ -142,7 +142,7 @@ impl Listener {
         }
         let Some(reason) = line.strip_prefix("skipped: ") else { return !line.is_empty() };
         if let Some(ending) = self.tests.get_mut(&self.section) {
-            *ending = Ending::Skipped;
+            *ending = TestOutcome::Skipped;
             self.reasons.entry(self.section.clone()).or_insert_with(|| reason.to_owned());
         }
         false
@@ -166,7 +166,7 @@ impl Listener {
     fn finish(&mut self, counts: &str) {
         self.part = Part::Endings;
         let tests = std::mem::take(&mut self.tests);
-        let said = tests.values().filter(|e| **e == Ending::Skipped).count() as u64;
+        let said = tests.values().filter(|e| **e == TestOutcome::Skipped).count() as u64;
         let ignored = count(counts, "ignored");
         // Tests that libtest ignores are among the skipped names already.
         let skipped_by_word = said.saturating_sub(ignored);
@@ -193,12 +193,12 @@ fn section(line: &str) -> Option<&str> {
 }
 
 /// `test NAME ... ok`, with or without what libtest adds to either.
-fn test_line(line: &str) -> Option<(&str, Ending)> {
+fn test_line(line: &str) -> Option<(&str, TestOutcome)> {
     let (name, ending) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let ending = match ending.split([' ', ',']).next()? {
-        "ok" => Ending::Passed,
-        "FAILED" => Ending::Failed,
-        "ignored" => Ending::Skipped,
+        "ok" => TestOutcome::Passed,
+        "FAILED" => TestOutcome::Failed,
+        "ignored" => TestOutcome::Skipped,
         _ => return None,
     };
     Some((name.trim_end_matches(" - should panic"), ending))
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     fn listen(text: &str) -> (Vec<TestProgram>, String) {
-        let mut listener = Listener::default();
+        let mut listener = TestOutputParser::default();
         let shown: Vec<&str> = text.lines().filter(|line| listener.line(line)).collect();
         (listener.finished(), shown.join("\n"))
     }
@@ -246,8 +246,8 @@ mod tests {
         assert_eq!(programs.len(), 1);
         assert_eq!(programs[0].name, "target/debug/deps/suite-0123");
         assert_eq!(programs[0].totals, Totals { passed: 2, failed: 0, skipped: 1 });
-        assert_eq!(programs[0].tests["launch::case_2_cuda"], Ending::Skipped);
-        assert_eq!(programs[0].tests["launch::panics"], Ending::Passed);
+        assert_eq!(programs[0].tests["launch::case_2_cuda"], TestOutcome::Skipped);
+        assert_eq!(programs[0].tests["launch::panics"], TestOutcome::Passed);
         assert_eq!(programs[0].reasons["launch::case_2_cuda"], "no cuda hardware");
         assert!(!shown.contains("no cuda hardware"), "{shown}");
         assert!(shown.contains("7 distinct schedules"), "{shown}");

@@ -7,7 +7,7 @@
 use quadrants::{Arch, Kernel, Program, Result};
 use quadrants_bench::{
     Case, Options, SpeedTarget,
-    driver::{ByHand, Raw},
+    driver::{DriverBaseline, Raw},
     enqueue,
     kernels::saxpy_at_run_time,
 };
@@ -36,7 +36,7 @@ fn main() -> Result<()> {
     let program = Program::open(Arch::Cuda)?;
     let raw = Raw::load();
     let saxpy = saxpy_at_run_time();
-    let by_hand = ByHand::load(&raw, &saxpy);
+    let by_hand = DriverBaseline::load(&raw, &saxpy);
     let kernel = Kernel::new(saxpy)?;
     let x = program.tensor_from(&[1.0f32; N], [N])?;
     let mut y = program.zeros::<f32, 1>([N])?;

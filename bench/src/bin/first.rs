@@ -7,7 +7,7 @@ use std::path::Path;
 use quadrants::{self as qd, Arch, ExportedKernels, Program, ProgramBuilder};
 use quadrants_bench::{
     Case, Options, SpeedTarget,
-    child::{self, ByHand, stencil, tensors},
+    child::{self, DriverBaseline, stencil, tensors},
     seconds,
 };
 
@@ -75,11 +75,11 @@ fn run(work: &str, folder: &Path) -> qd::Result<f64> {
             ours(builder.cache(None).kernels(kernels))
         }
         "by hand, compiled" => {
-            let (hand, text) = (ByHand::open(), child::text(folder));
+            let (hand, text) = (DriverBaseline::open(), child::text(folder));
             Ok(seconds(|| hand.compile_and_run(&text)) * 1e3)
         }
         "by hand, loaded" => {
-            let (hand, image) = (ByHand::open(), child::image(folder));
+            let (hand, image) = (DriverBaseline::open(), child::image(folder));
             Ok(seconds(|| hand.run(&image)) * 1e3)
         }
         _ => panic!("no work of this name: {work}"),

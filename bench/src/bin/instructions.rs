@@ -70,7 +70,7 @@ fn eliminate(k: usize, a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
     }
 }
 
-struct Things {
+struct Fixture {
     stream: Stream,
     tensors: [Tensor<f32, 1>; 4],
     built: Kernel,
@@ -84,7 +84,7 @@ const CAPTURED: usize = 64;
 mod counted {
     use super::*;
 
-    type Case = fn(&mut Things, usize) -> Result<()>;
+    type Case = fn(&mut Fixture, usize) -> Result<()>;
 
     pub(super) const CASES: [(&str, Case); 12] = [
         ("launch, 3 arguments, default stream", on_default),
@@ -94,27 +94,27 @@ mod counted {
         ("launch, another number each time, explicit stream", changing),
         ("launch, a new number each time, explicit stream", anew),
         ("region of 4 blocks, explicit stream", region_of_4),
-        ("region of 2 blocks as a graph, the same arguments", region_again),
-        ("region of 2 blocks as a graph, other arguments", region_anew),
+        ("region of 2 blocks as a graph, the same arguments", region_same_args),
+        ("region of 2 blocks as a graph, other arguments", region_new_args),
         ("captured chain of 64, as captured", captured),
         ("captured chain of 64, another argument of one launch", captured_but_one),
         ("captured chain of 64, another argument of all launches", captured_but_all),
     ];
 
     #[inline(never)]
-    fn on_default(things: &mut Things, count: usize) -> Result<()> {
+    fn on_default(things: &mut Fixture, count: usize) -> Result<()> {
         let [x, y, ..] = &mut things.tensors;
         (0..count).try_for_each(|_| saxpy(2.0, x, y).launch())
     }
 
     #[inline(never)]
-    fn on_explicit(things: &mut Things, count: usize) -> Result<()> {
+    fn on_explicit(things: &mut Fixture, count: usize) -> Result<()> {
         let [x, y, ..] = &mut things.tensors;
         (0..count).try_for_each(|_| saxpy(2.0, x, y).launch_on(&things.stream))
     }
 
     #[inline(never)]
-    fn built(things: &mut Things, count: usize) -> Result<()> {
+    fn built(things: &mut Fixture, count: usize) -> Result<()> {
         let [x, y, ..] = &mut things.tensors;
         (0..count).try_for_each(|_| {
             things.built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch_on(&things.stream)
@@ -122,57 +122,57 @@ mod counted {
     }
 
     #[inline(never)]
-    fn strided(things: &mut Things, count: usize) -> Result<()> {
+    fn strided(things: &mut Fixture, count: usize) -> Result<()> {
         let [x, y, ..] = &mut things.tensors;
         let (x, mut y) = (x.every(0, 2)?, y.every_mut(0, 2)?);
         (0..count).try_for_each(|_| saxpy(2.0, &x, &mut y).launch_on(&things.stream))
     }
 
     #[inline(never)]
-    fn changing(things: &mut Things, count: usize) -> Result<()> {
+    fn changing(things: &mut Fixture, count: usize) -> Result<()> {
         let [a, b, ..] = &mut things.tensors;
         (0..count).try_for_each(|turn| eliminate(turn % STEPS, a, b).launch_on(&things.stream))
     }
 
     #[inline(never)]
-    fn anew(things: &mut Things, count: usize) -> Result<()> {
+    fn anew(things: &mut Fixture, count: usize) -> Result<()> {
         let [a, b, ..] = &mut things.tensors;
         // The last launches have the numbers that no other launch had.
         (0..count).try_for_each(|turn| eliminate(STEPS + turn, a, b).launch_on(&things.stream))
     }
 
     #[inline(never)]
-    fn region_of_4(things: &mut Things, count: usize) -> Result<()> {
+    fn region_of_4(things: &mut Fixture, count: usize) -> Result<()> {
         let [a, b, c, d] = &mut things.tensors;
         (0..count).try_for_each(|_| region(a, b, c, d).launch_on(&things.stream))
     }
 
     #[inline(never)]
-    fn region_again(things: &mut Things, count: usize) -> Result<()> {
+    fn region_same_args(things: &mut Fixture, count: usize) -> Result<()> {
         let [a, b, ..] = &mut things.tensors;
         (0..count).try_for_each(|_| region_of_two(1.0, a, b).launch_on(&things.stream))
     }
 
     #[inline(never)]
-    fn region_anew(things: &mut Things, count: usize) -> Result<()> {
+    fn region_new_args(things: &mut Fixture, count: usize) -> Result<()> {
         let [a, b, ..] = &mut things.tensors;
         (0..count).try_for_each(|turn| region_of_two(turn as f32, a, b).launch_on(&things.stream))
     }
 
     #[inline(never)]
-    fn captured(things: &mut Things, count: usize) -> Result<()> {
+    fn captured(things: &mut Fixture, count: usize) -> Result<()> {
         (0..count).try_for_each(|_| things.captured.launch_on(&things.stream))
     }
 
     #[inline(never)]
-    fn captured_but_one(things: &mut Things, count: usize) -> Result<()> {
+    fn captured_but_one(things: &mut Fixture, count: usize) -> Result<()> {
         (0..count).try_for_each(|turn| {
             things.captured.with("saxpy[40].a", turn as f32).launch_on(&things.stream)
         })
     }
 
     #[inline(never)]
-    fn captured_but_all(things: &mut Things, count: usize) -> Result<()> {
+    fn captured_but_all(things: &mut Fixture, count: usize) -> Result<()> {
         (0..count).try_for_each(|turn| {
             things.captured.with("saxpy.a", turn as f32).launch_on(&things.stream)
         })
@@ -228,7 +228,7 @@ fn launches(case: &str, count: usize) -> Result<()> {
         (0..CAPTURED)
             .try_for_each(|_| built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch())
     })?;
-    let mut things = Things { stream: program.create_stream()?, tensors, built, captured };
+    let mut things = Fixture { stream: program.create_stream()?, tensors, built, captured };
     let (_, launches) = counted::CASES.iter().find(|(name, _)| *name == case).expect("a case");
     // What the first launch makes is no part of the count: without launches the function is never entered.
     let [x, y, z, w] = &mut things.tensors;

@@ -27,7 +27,7 @@ struct Bench<'a> {
 }
 
 /// A way to launch a kernel written by hand.
-struct Way<'a> {
+struct CudaVariant<'a> {
     name: &'static str,
     function: Function<'a>,
     grid: [u32; 3],
@@ -35,7 +35,7 @@ struct Way<'a> {
     args: Vec<u64>,
 }
 
-impl Way<'_> {
+impl CudaVariant<'_> {
     fn launch(&self) {
         self.function.launch(self.grid, self.block, &self.args);
     }
@@ -88,8 +88,14 @@ impl<'a> Bench<'a> {
         self.options.selects(&case).then_some(case)
     }
 
-    fn way(&self, name: &'static str, grid: [u32; 3], block: [u32; 3], args: Vec<u64>) -> Way<'a> {
-        Way { name, function: self.text.function(name), grid, block, args }
+    fn way(
+        &self,
+        name: &'static str,
+        grid: [u32; 3],
+        block: [u32; 3],
+        args: Vec<u64>,
+    ) -> CudaVariant<'a> {
+        CudaVariant { name, function: self.text.function(name), grid, block, args }
     }
 
     /// A block of device memory with the data.
@@ -105,7 +111,7 @@ impl<'a> Bench<'a> {
         case: &Case,
         count: usize,
         mut ours: impl FnMut() -> Result<()>,
-        ways: &[Way<'_>],
+        ways: &[CudaVariant<'_>],
     ) {
         let mut samples: Vec<_> = ways
             .iter()
@@ -130,7 +136,7 @@ impl<'a> Bench<'a> {
         ours: &[T],
         address: u64,
         start: &[T],
-        ways: &[Way<'_>],
+        ways: &[CudaVariant<'_>],
         close: impl Fn(T, T) -> bool,
     ) {
         for way in ways {
@@ -297,7 +303,7 @@ impl<'a> Bench<'a> {
         let way = |name, block: u32| {
             let function = self.fast.function(name);
             let (grid, block) = ([over(N, block as usize), 1, 1], [block, 1, 1]);
-            Way { name, function, grid, block, args: args.clone() }
+            CudaVariant { name, function, grid, block, args: args.clone() }
         };
         let start = vec![0.0f32; N];
         let close = |a: f32, b: f32| (a - b).abs() <= 1e-3 * (b.abs() + 100.0);
@@ -595,10 +601,13 @@ impl<'a> Bench<'a> {
             linear("mpm_gather", PARTICLES, vec![hp, hs, ha, hg, hm, dt, n, g]),
         ];
         ours()?;
-        tasks.iter().for_each(Way::launch);
+        tasks.iter().for_each(CudaVariant::launch);
         self.raw.synchronize();
-        let mut rival =
-            until_done(10, || tasks.iter().for_each(Way::launch), || self.raw.synchronize());
+        let mut rival = until_done(
+            10,
+            || tasks.iter().for_each(CudaVariant::launch),
+            || self.raw.synchronize(),
+        );
         let mut ours = until_done(
             10,
             || ours().expect("launches"),

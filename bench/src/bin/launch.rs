@@ -12,7 +12,7 @@ use quadrants::{
 };
 use quadrants_bench::{
     Case, Options, SpeedTarget,
-    driver::{ByHand, Raw},
+    driver::{DriverBaseline, Raw},
     enqueue,
     kernels::{saxpy, saxpy_at_run_time, touch_some},
 };
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
     let raw = Raw::load();
 
     let at_run_time = saxpy_at_run_time();
-    let by_hand = ByHand::load(&raw, &at_run_time);
+    let by_hand = DriverBaseline::load(&raw, &at_run_time);
     let kernel = Kernel::new(at_run_time)?;
     let x = program.tensor_from(&[1.0f32; N], [N])?;
     let mut y = program.zeros::<f32, 1>([N])?;
@@ -72,10 +72,10 @@ fn main() -> Result<()> {
     });
 
     let by_events = Program::builder().graphs(false).open(Arch::Cuda)?;
-    for how in [How::Events, How::ChangingGraph, How::Graph] {
+    for how in [RegionPath::Events, RegionPath::ChangingGraph, RegionPath::Graph] {
         // Beyond 16 for growth, which the device's own pace bounds.
         for blocks in [2, 4, 8, 16, 32, 64] {
-            let program = if how == How::Events { &by_events } else { &program };
+            let program = if how == RegionPath::Events { &by_events } else { &program };
             regions(&options, program, &raw, blocks, how)?;
         }
     }
@@ -84,18 +84,24 @@ fn main() -> Result<()> {
 
 /// How a region is launched.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
+enum RegionPath {
     Events,
     /// By a graph, each launch with other arguments than the last.
     ChangingGraph,
     Graph,
 }
 
-fn regions(options: &Options, program: &Program, raw: &Raw, blocks: usize, how: How) -> Result<()> {
+fn regions(
+    options: &Options,
+    program: &Program,
+    raw: &Raw,
+    blocks: usize,
+    how: RegionPath,
+) -> Result<()> {
     let (name, target) = match how {
-        How::Events => ("events", 1.02),
-        How::ChangingGraph => ("graph, other arguments each time", 1.1),
-        How::Graph => ("graph, the same arguments", 1.1),
+        RegionPath::Events => ("events", 1.02),
+        RegionPath::ChangingGraph => ("graph, other arguments each time", 1.1),
+        RegionPath::Graph => ("graph, the same arguments", 1.1),
     };
     let case = Case::new("launch", format!("region of {blocks} blocks, {name}"), "us")
         .target(SpeedTarget::Ratio(target));
@@ -104,7 +110,7 @@ fn regions(options: &Options, program: &Program, raw: &Raw, blocks: usize, how: 
     }
     let stream = program.create_stream()?;
     let region = region(blocks);
-    let by_hand = ByHand::load(raw, &region);
+    let by_hand = DriverBaseline::load(raw, &region);
     let kernel = Kernel::new(region)?;
     let mut sets: Vec<Vec<_>> = (0..2)
         .map(|_| (0..blocks).map(|_| program.zeros::<f32, 1>([N])).collect::<Result<_>>())
@@ -121,7 +127,7 @@ fn regions(options: &Options, program: &Program, raw: &Raw, blocks: usize, how: 
     let (mut ours, mut rival) = (0, 0);
     let launch = || {
         ours += 1;
-        let which = if how == How::Graph { 0 } else { ours % 2 };
+        let which = if how == RegionPath::Graph { 0 } else { ours % 2 };
         let mut call = kernel.call::<()>();
         for tensor in &mut sets[which] {
             call = call.arg(tensor);
@@ -131,12 +137,12 @@ fn regions(options: &Options, program: &Program, raw: &Raw, blocks: usize, how: 
     let launch_by_hand = || {
         rival += 1;
         match how {
-            How::Events => fork.run(&by_hand, &args[rival % 2]),
-            How::ChangingGraph => {
+            RegionPath::Events => fork.run(&by_hand, &args[rival % 2]),
+            RegionPath::ChangingGraph => {
                 graph.set(&args[rival % 2]);
                 graph.launch();
             }
-            How::Graph => graph.launch(),
+            RegionPath::Graph => graph.launch(),
         }
     };
     options.run(

@@ -7,7 +7,7 @@ use std::path::Path;
 use quadrants::{self as qd, Arch, Program};
 use quadrants_bench::{
     Case, Options, SpeedTarget,
-    child::{self, ByHand, N, stencil, tensors},
+    child::{self, DriverBaseline, N, stencil, tensors},
 };
 
 const SAMPLES: usize = 21;
@@ -47,7 +47,7 @@ fn run(work: &str, folder: &Path) -> qd::Result<()> {
             println!("{}", b.to_vec()?[N + 1]);
         }
         "by hand" => {
-            let hand = ByHand::open();
+            let hand = DriverBaseline::open();
             hand.run(&child::image(folder));
             println!("{}", hand.read()[N + 1]);
         }

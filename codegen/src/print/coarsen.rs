@@ -15,7 +15,7 @@ use super::{
 
 /// The counter of a coarsened loop, from 0 on: its type, the suffix of its literals, its name, and the name of its
 /// upper bound.
-struct Counter {
+struct LoopCounter {
     ty: &'static str,
     suffix: &'static str,
     name: String,
@@ -47,7 +47,7 @@ impl TaskPrinter<'_> {
         factor: u32,
         body: BlockId,
     ) {
-        let Counter { ty, suffix, name: counter, count } = self.counter(printed);
+        let LoopCounter { ty, suffix, name: counter, count } = self.counter(printed);
         let (thread_index, size) = self.position('x');
         let step = self.fresh("threads");
         let can_speculate = self.speculation_condition(body);
@@ -81,15 +81,15 @@ impl TaskPrinter<'_> {
     }
 
     /// The counter of a coarsened loop. With 64 bits it may be the loop variable itself.
-    fn counter(&mut self, printed: &PrintedDim) -> Counter {
+    fn counter(&mut self, printed: &PrintedDim) -> LoopCounter {
         if !self.has_narrow_counters() {
             let (name, count) = (printed.counter.clone(), printed.count.clone());
-            return Counter { ty: "u64", suffix: "ull", name, count };
+            return LoopCounter { ty: "u64", suffix: "ull", name, count };
         }
         let name = self.fresh(&format!("{}_narrow", printed.counter));
         let count = self.fresh(&format!("{}_end", printed.counter));
         self.line(&format!("const u32 {count} = (u32){};", printed.count));
-        Counter { ty: "u32", suffix: "u", name, count }
+        LoopCounter { ty: "u32", suffix: "u", name, count }
     }
 
     /// The position of the thread along an axis of the grid, and the number of threads, in the counters' type.
@@ -188,7 +188,7 @@ impl TaskPrinter<'_> {
         body: BlockId,
     ) {
         let axes = AXES[dims.len().min(3)];
-        let Counter { ty, suffix, name: counter, count } = self.counter(&loops[0]);
+        let LoopCounter { ty, suffix, name: counter, count } = self.counter(&loops[0]);
         let (thread_index, size) = self.position(axes[0]);
         let (_, width) = self.position('x');
         let [threads, each] = ["threads", "each"].map(|name| self.fresh(name));

@@ -1,11 +1,11 @@
-//! Integer divisions. A quotient and a remainder of the same operands are one division, and a divisor that is the same
-//! in all iterations is compared with zero once.
+//! Integer divisions. A remainder whose quotient is known becomes `a - (a / n) * n`, and a divisor that is the same in
+//! all iterations is compared with zero once.
 
 use std::collections::{HashMap, HashSet};
 
 use quadrants_ir::{DivRemOp, ExprId, ExprKind, LocalId, ScalarType, SiteId, Stmt};
 
-use super::{consts, expr::Level, helpers::Helper, task::TaskPrinter};
+use super::{consts, expr::Precedence, helpers::Helper, task::TaskPrinter};
 
 /// What the statements before the current one, in this and the enclosing blocks, have divided.
 #[derive(Clone, Default)]
@@ -32,7 +32,7 @@ impl TaskPrinter<'_> {
         };
         if let Some(divisor) = constant.filter(|divisor| !matches!(divisor, 0 | -1)) {
             let sign = if op == DivRemOp::Div { "/" } else { "%" };
-            let dividend = self.value(lhs).at(Level::Multiplicative);
+            let dividend = self.value(lhs).at(Precedence::Multiplicative);
             return (format!("{dividend} {sign} {}", consts::int(ty, divisor)), None);
         }
         let is_zero = |divisor: &str| format!("{divisor} == {}", consts::zero(ty));
@@ -80,17 +80,9 @@ impl TaskPrinter<'_> {
             && matches!(ty, ScalarType::U32 | ScalarType::U64)
             && !kernel.locals[local].mutable
             && !matches!(kernel.exprs[rhs].kind, ExprKind::Const(_))
-            && [lhs, rhs].into_iter().all(|value| self.is_stable(value))
+            && [lhs, rhs].into_iter().all(|value| kernel.is_invariant(value))
         {
             self.divisions.quotients.insert((lhs, rhs), local);
-        }
-    }
-
-    /// Whether a value depends only on locals that are never assigned.
-    fn is_stable(&self, value: ExprId) -> bool {
-        match &self.kernel.exprs[value].kind {
-            ExprKind::Local(local) => !self.kernel.locals[*local].mutable,
-            kind => !kind.is_effect() && kind.operands().all(|value| self.is_stable(value)),
         }
     }
 

@@ -12,7 +12,6 @@
 //! size. A serial task accepts any grid; one thread executes it. A block loop accepts any grid of blocks with the
 //! declared block size, with the threads along x.
 
-mod address;
 mod atomics;
 mod blocks;
 mod coarsen;
@@ -23,6 +22,7 @@ mod cse;
 mod division;
 mod expr;
 mod helpers;
+mod linear_index;
 mod loop_versioning;
 mod names;
 mod params;

@@ -26,7 +26,7 @@ struct PhaseValues<'a> {
 }
 
 /// The first and last value of each index.
-type Extent = Vec<(i128, i128)>;
+type IndexRange = Vec<(i128, i128)>;
 
 impl TaskPrinter<'_> {
     pub(super) fn is_initialized_before_use(&self, array: LocalId, dims: &[SharedExtent]) -> bool {
@@ -57,7 +57,7 @@ impl<'a> InitAnalysis<'a> {
 
     /// The box that the first phase with a use of the array initializes. The phase is in this block, or in a loop that
     /// has all uses.
-    fn initialized_by_first_phase(self, block: BlockId) -> Option<Extent> {
+    fn initialized_by_first_phase(self, block: BlockId) -> Option<IndexRange> {
         let uses = |stmt: &&Stmt| stmt.blocks().any(|inner| self.uses(inner) > 0);
         match *self.stmts(block).iter().find(uses)? {
             Stmt::Phase { var, body, .. } => {
@@ -79,7 +79,7 @@ impl<'a> InitAnalysis<'a> {
         block: BlockId,
         values: &mut PhaseValues<'a>,
         rounds: u64,
-    ) -> Option<Extent> {
+    ) -> Option<IndexRange> {
         for stmt in self.stmts(block) {
             match stmt {
                 Stmt::Store { element, .. } if element.array == self.array => {
@@ -106,7 +106,7 @@ impl<'a> InitAnalysis<'a> {
     }
 
     /// Whether all reads of the array in phases are within the box.
-    fn all_reads_are_within(self, extent: &Extent, block: BlockId) -> bool {
+    fn all_reads_are_within(self, extent: &IndexRange, block: BlockId) -> bool {
         self.stmts(block).iter().all(|stmt| match *stmt {
             Stmt::Phase { var, body, .. } => PhaseValues::of_thread(self.kernel, var, self.threads)
                 .is_some_and(|mut values| self.phase_reads_are_within(extent, body, &mut values)),
@@ -116,7 +116,7 @@ impl<'a> InitAnalysis<'a> {
 
     fn phase_reads_are_within(
         self,
-        extent: &Extent,
+        extent: &IndexRange,
         block: BlockId,
         values: &mut PhaseValues<'a>,
     ) -> bool {
@@ -224,12 +224,12 @@ impl<'a> PhaseValues<'a> {
     }
 
     /// The box of elements that this number of stores initializes, if no two of them have the same index.
-    fn box_of(&mut self, index: &[ExprId], stores: u64) -> Option<Extent> {
+    fn box_of(&mut self, index: &[ExprId], stores: u64) -> Option<IndexRange> {
         let forms: Vec<_> = self.forms(index)?.into_iter().map(Some).collect();
         if !disjoint_in_loop(&self.space, &forms, &forms) {
             return None;
         }
-        let extent: Extent =
+        let extent: IndexRange =
             forms.iter().flatten().map(|form| self.space.range(form)).collect::<Option<_>>()?;
         let all = extent
             .iter()
@@ -237,7 +237,7 @@ impl<'a> PhaseValues<'a> {
         (all == i128::from(stores)).then_some(extent)
     }
 
-    fn is_within(&mut self, index: &[ExprId], extent: &Extent) -> bool {
+    fn is_within(&mut self, index: &[ExprId], extent: &IndexRange) -> bool {
         let Some(forms) = self.forms(index) else { return false };
         forms.len() == extent.len()
             && forms.iter().zip(extent).all(|(form, (first, last))| {

@@ -22,7 +22,7 @@ use quadrants_ir::{
     schedule::{assigned_outer_locals, split_at_stores},
 };
 
-use super::{consts, expr::Level, task::TaskPrinter};
+use super::{consts, expr::Precedence, task::TaskPrinter};
 
 /// The iterations whose loads overlap. clang does not unroll a loop with a variable number of iterations by itself.
 const UNROLLED: u32 = 4;
@@ -59,11 +59,11 @@ struct CheckedRange {
     index: LoadIndex,
     limit: String,
     /// The variable with the largest value so far. Negative values are larger than all others.
-    most: String,
+    max_seen: String,
     /// The variable with the largest value in range.
-    last: String,
+    max_valid: String,
     /// The variable with the index in range, once it is defined in the iteration.
-    near: Option<String>,
+    clamped: Option<String>,
 }
 
 /// An index, which several loads share if it is a local.
@@ -283,8 +283,8 @@ impl TaskPrinter<'_> {
         }
         self.close();
         let ranges = self.speculation.take().map(|speculation| speculation.ranges);
-        for CheckedRange { most, last, .. } in ranges.into_iter().flatten() {
-            self.line(&format!("if ({most} > {last}) {beyond} = true;"));
+        for CheckedRange { max_seen, max_valid, .. } in ranges.into_iter().flatten() {
+            self.line(&format!("if ({max_seen} > {max_valid}) {beyond} = true;"));
         }
         self.close();
         if outer.is_some() {
@@ -378,12 +378,12 @@ impl TaskPrinter<'_> {
             false => i64::from(u32::MAX),
         };
         let [one, largest] = [1, largest].map(|value| consts::int(ScalarType::U64, value.into()));
-        let [most, last] = ["most", "last"].map(|name| self.fresh(name));
-        self.line(&format!("u32 {most} = 0u;"));
+        let [max_seen, max_valid] = ["most", "last"].map(|name| self.fresh(name));
+        self.line(&format!("u32 {max_seen} = 0u;"));
         self.line(&format!(
-            "const u32 {last} = (u32)({limit} - {one} < {largest} ? {limit} - {one} : {largest});"
+            "const u32 {max_valid} = (u32)({limit} - {one} < {largest} ? {limit} - {one} : {largest});"
         ));
-        CheckedRange { index, limit, most, last, near: None }
+        CheckedRange { index, limit, max_seen, max_valid, clamped: None }
     }
 
     /// In a speculative run, an index that is in range: the index itself, or the last one below `limit`. None in other
@@ -392,22 +392,22 @@ impl TaskPrinter<'_> {
         let Speculation { ranges, stmts, .. } = self.speculation.as_ref()?;
         let of = self.index(index);
         let found = ranges.iter().position(|range| range.index == of && range.limit == limit)?;
-        let CheckedRange { most, last, near, .. } = &ranges[found];
-        if near.is_some() {
-            return near.clone();
+        let CheckedRange { max_seen, max_valid, clamped, .. } = &ranges[found];
+        if clamped.is_some() {
+            return clamped.clone();
         }
-        let (most, last) = (most.clone(), last.clone());
+        let (max_seen, max_valid) = (max_seen.clone(), max_valid.clone());
         let value = self.value(self.narrow(index, stmts)?).cast(ScalarType::U32).text;
         let at = self.fresh("at");
         self.line(&format!("const u32 {at} = {value};"));
-        self.line(&format!("{most} = {at} > {most} ? {at} : {most};"));
-        let near = self.fresh("near");
-        self.line(&format!("const u64 {near} = {at} < {last} ? {at} : {last};"));
+        self.line(&format!("{max_seen} = {at} > {max_seen} ? {at} : {max_seen};"));
+        let clamped = self.fresh("near");
+        self.line(&format!("const u64 {clamped} = {at} < {max_valid} ? {at} : {max_valid};"));
         let ranges = self.speculation.as_mut().map(|speculation| &mut speculation.ranges);
         if let Some(range) = ranges.and_then(|ranges| ranges.get_mut(found)) {
-            range.near = Some(near.clone());
+            range.clamped = Some(clamped.clone());
         }
-        Some(near)
+        Some(clamped)
     }
 
     /// The conditions under which a statement's load can be of the first element instead, and under which the constant
@@ -442,7 +442,7 @@ impl TaskPrinter<'_> {
         self.speculation.as_ref()?;
         if matches!(self.kernel.exprs[id].kind, ExprKind::Const(_)) {
             // Below the limit, as the condition of the run says.
-            return Some(self.value(id).at(Level::Unary));
+            return Some(self.value(id).at(Precedence::Unary));
         }
         if let Some(near) = self.limited_index(id, limit) {
             return Some(near);

@@ -10,7 +10,7 @@ use quadrants_ir::{
 
 use super::{
     consts, cse,
-    expr::Level,
+    expr::Precedence,
     helpers::Helper,
     speculate::{SerialLoop, Speculation},
     task::TaskPrinter,
@@ -175,7 +175,7 @@ impl TaskPrinter<'_> {
             Stmt::Assert { cond, site, values } => {
                 // A shared subexpression is a variable of the enclosing block.
                 let values: Vec<String> = values.iter().map(|value| self.word_of(*value)).collect();
-                let failed = format!("!{}", self.value(*cond).at(Level::Primary));
+                let failed = format!("!{}", self.value(*cond).at(Precedence::Primary));
                 self.open(&format!("if ({failed}) {{"));
                 let report = self.report(*site, &values);
                 self.line(&report);
@@ -278,7 +278,7 @@ impl TaskPrinter<'_> {
 
     /// Whether the body of a loop is so short that the loop's overhead matters: only a few definitions and assignments.
     fn is_short(&self, body: BlockId) -> bool {
-        const STATEMENTS: usize = 24;
+        const MAX_SHORT_STATEMENTS: usize = 24;
         let stmts = &self.kernel.blocks[body].stmts;
         // Copies of variables cost nothing.
         let computes = |stmt: &&Stmt| match stmt {
@@ -288,7 +288,7 @@ impl TaskPrinter<'_> {
             _ => true,
         };
         self.cx.form == Form::Proven
-            && stmts.iter().filter(computes).count() <= STATEMENTS
+            && stmts.iter().filter(computes).count() <= MAX_SHORT_STATEMENTS
             && stmts.iter().all(|stmt| matches!(stmt, Stmt::Let { .. } | Stmt::Assign { .. }))
     }
 
@@ -457,7 +457,7 @@ impl TaskPrinter<'_> {
     pub(super) fn stored_value(&mut self, element: &Element, value: ExprId) -> String {
         match self.kernel.exprs[value].ty {
             ScalarType::Bool if element.tensor().is_some() => {
-                format!("{} ? 1 : 0", self.value(value).at(Level::Comparison))
+                format!("{} ? 1 : 0", self.value(value).at(Precedence::Comparison))
             }
             _ => self.expr(value),
         }
@@ -512,7 +512,7 @@ impl TaskPrinter<'_> {
                 extents.push(extent);
                 at
             } else {
-                self.value(choice).at(Level::Unary)
+                self.value(choice).at(Precedence::Unary)
             };
             offset = match self.interleaved_step(tensor) {
                 Some(_) => {

@@ -16,7 +16,7 @@ use super::{
     blocks::Blocks,
     consts,
     division::Divisions,
-    expr::Level,
+    expr::Precedence,
     helpers::Helper,
     names::{NameAllocator, ParamNames},
     params::ParamPart,
@@ -588,7 +588,7 @@ impl<'a> TaskPrinter<'a> {
         let kernel = self.kernel;
         match &kernel.exprs[id].kind {
             ExprKind::Const(value) => {
-                BoundValue { text: self.value(id).at(Level::Unary), constant: value.as_int() }
+                BoundValue { text: self.value(id).at(Precedence::Unary), constant: value.as_int() }
             }
             ExprKind::Local(local) if kernel.locals[*local].mutable => {
                 BoundValue { text: self.store_in_variable(id, wanted), constant: None }
@@ -605,7 +605,7 @@ impl<'a> TaskPrinter<'a> {
         let value = self.value(id);
         let constant = matches!(self.kernel.exprs[id].kind, ExprKind::Const(_));
         if constant || value.is_atom() {
-            value.at(Level::Unary)
+            value.at(Precedence::Unary)
         } else {
             let name = self.store_in_variable(id, wanted);
             if let Some(atoms) = &mut self.joint_atoms {

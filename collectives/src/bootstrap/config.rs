@@ -154,15 +154,16 @@ impl RankConfig {
         let fail = |what: String| Err(Error::Config { what });
         let (rank, size) = (self.rank, self.world_size);
         if size == 0 || size > LARGEST_WORLD as usize {
-            return fail(format!("the world size {size} is not between 1 and {LARGEST_WORLD}"));
+            return fail(format!("the world size {size}; help: use one in 1..={LARGEST_WORLD}"));
         }
         if rank >= size {
-            return fail(format!("the rank {rank} is not less than the world size {size}"));
+            return fail(format!("rank {rank}; help: use a rank in 0..{size}, the world size"));
         }
         if self.heartbeat.is_zero() || self.lost_after <= self.heartbeat {
             let (heartbeat, lost_after) = (self.heartbeat, self.lost_after);
             return fail(format!(
-                "lost_after ({lost_after:?}) must be longer than heartbeat ({heartbeat:?}), which must not be zero"
+                "lost_after ({lost_after:?}) and heartbeat ({heartbeat:?}); help: choose a heartbeat that is not zero, and a \
+                 longer lost_after"
             ));
         }
         Ok(())

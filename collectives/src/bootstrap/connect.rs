@@ -162,7 +162,7 @@ fn reply(
     until: Instant,
 ) -> Result<Vec<u8>, Attempt> {
     let again = |reason: &str| Attempt::Again(reason.into());
-    let frame = match read_frame(stream, incoming, handshake::LONGEST, until) {
+    let frame = match read_frame(stream, incoming, handshake::MAX_MESSAGE_BYTES, until) {
         Ok(Some(frame)) => frame,
         Ok(None) => return Err(again("it does not answer")),
         Err(Ended::Closed) => return Err(again("it closed the connection")),
@@ -222,15 +222,16 @@ fn wait_for_start(config: &RankConfig, connection: &mut Connection, until: Insta
     loop {
         let silent = deadline(config.lost_after);
         let Connection { stream, incoming, receive, .. } = connection;
-        let frame = match read_frame(stream, incoming, message::LONGEST, until.min(silent)) {
-            Ok(Some(frame)) => frame,
-            Ok(None) if Instant::now() < until => return Err(lost()),
-            Ok(None) => {
-                let (what, after) = (WHAT.into(), config.timeout);
-                return Err(Error::Timeout { what, after, missing, rejected: 0 });
-            }
-            Err(_) => return Err(lost()),
-        };
+        let frame =
+            match read_frame(stream, incoming, message::MAX_MESSAGE_BYTES, until.min(silent)) {
+                Ok(Some(frame)) => frame,
+                Ok(None) if Instant::now() < until => return Err(lost()),
+                Ok(None) => {
+                    let (what, after) = (WHAT.into(), config.timeout);
+                    return Err(Error::Timeout { what, after, missing, rejected: 0 });
+                }
+                Err(_) => return Err(lost()),
+            };
         match receive.verify(frame).as_ref().and_then(Message::decode) {
             Some(Message::Start) => return Ok(()),
             Some(Message::Heartbeat) => {}

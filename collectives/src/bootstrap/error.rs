@@ -80,13 +80,13 @@ pub enum Error {
     /// A process closed its connection without leaving in order, or was silent for too long.
     #[error("rank {rank} was lost; help: look at the output of that process")]
     PeerLost {
-        /// Its rank.
+        /// The rank that was lost.
         rank: usize,
     },
     /// A process left the group, and an operation needs it.
     #[error("rank {rank} left the group; help: all ranks must make the same calls before they end")]
     Left {
-        /// Its rank.
+        /// The rank that left the group.
         rank: usize,
     },
     /// Rank 0 rejected this process, or so says what answers in its place: a rejection is not authenticated.
@@ -117,7 +117,7 @@ pub enum Error {
         "rank {rank} called another operation than rank 0; help: all ranks must make the same calls, in the same order"
     )]
     OutOfOrder {
-        /// Its rank.
+        /// The rank that called another operation.
         rank: usize,
     },
     /// A payload is too long.
@@ -125,7 +125,7 @@ pub enum Error {
         "a payload of {length} bytes is longer than {limit}; help: send larger data by a collective operation"
     )]
     TooLong {
-        /// Its length.
+        /// The length of the payload in bytes.
         length: usize,
         /// The largest length.
         limit: usize,
@@ -168,14 +168,17 @@ pub enum Rejection {
     },
     /// The rank is not less than the world size.
     #[error(
-        "the rank is not less than the world size {world_size}; help: ranks are less than the number of processes"
+        "the rank is not less than the world size {world_size}; help: use a rank in 0..{world_size}"
     )]
     RankOutOfRange {
         /// Rank 0's world size.
         world_size: u32,
     },
     /// There is a process with this rank.
-    #[error("another process has rank {rank}; help: are two runs using one port?")]
+    #[error(
+        "another process has rank {rank}; help: give each process of a run its own rank, and each run its own \
+         QUADRANTS_RENDEZVOUS_PORT"
+    )]
     DuplicateRank {
         /// The rank.
         rank: u32,

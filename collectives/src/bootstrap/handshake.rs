@@ -13,7 +13,7 @@ use super::{Error, Rejection, Result, Secret};
 /// The version of the protocol.
 pub(crate) const VERSION: u32 = 3;
 /// The longest body of a frame of the handshake.
-pub(crate) const LONGEST: usize = 64;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 64;
 
 const MARK: [u8; 8] = *b"qdrntdzv";
 pub(crate) const HELLO: u8 = 1;

@@ -116,7 +116,7 @@ impl Receiver {
     pub(crate) fn receive(&mut self) -> Received {
         // The second round takes the frame that the read completed.
         for read in [true, false] {
-            match self.incoming.next_frame(message::LONGEST) {
+            match self.incoming.next_frame(message::MAX_MESSAGE_BYTES) {
                 Ok(None) => {}
                 Ok(Some(frame)) => {
                     let message = self.channel.verify(frame).as_ref().and_then(Message::decode);

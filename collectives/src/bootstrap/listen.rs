@@ -222,7 +222,7 @@ impl HandshakingConnection {
             Ok(Some(0)) | Err(_) => return HandshakeProgress::Close,
             Ok(_) => {}
         }
-        let frame = match self.incoming.next_frame(handshake::LONGEST) {
+        let frame = match self.incoming.next_frame(handshake::MAX_MESSAGE_BYTES) {
             Ok(Some(frame)) => frame,
             Ok(None) => return HandshakeProgress::Wait,
             Err(_) => return HandshakeProgress::Close,

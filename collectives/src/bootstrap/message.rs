@@ -9,14 +9,14 @@ use super::{Error, MAX_PAYLOAD};
 use crate::{call::CollectiveCall, call_matching::Mismatch, library_mismatch::LibraryMismatch};
 
 /// The longest body of a frame after the handshake.
-pub(crate) const LONGEST: usize = MAX_PAYLOAD + 16 + MAC_BYTES;
+pub(crate) const MAX_MESSAGE_BYTES: usize = MAX_PAYLOAD + 16 + MAC_BYTES;
 /// A message names at most so many ranks.
 pub(crate) const MOST_RANKS: usize = 64;
 /// A message has at most so many calls of a communicator.
 pub(crate) const MOST_CALLS: usize = 1024;
 
 /// The name of a library has at most so many bytes.
-pub(crate) const LONGEST_NAME: usize = 128;
+pub(crate) const MAX_NAME_BYTES: usize = 128;
 
 /// Which operation, and its number among all of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,7 +219,7 @@ fn decode_call(body: &[u8]) -> Option<(GroupCall, &[u8])> {
 
 fn decode_name(body: &[u8]) -> Option<String> {
     let name = str::from_utf8(body).ok()?;
-    (name.len() <= LONGEST_NAME && !name.contains(char::is_control)).then(|| name.to_owned())
+    (name.len() <= MAX_NAME_BYTES && !name.contains(char::is_control)).then(|| name.to_owned())
 }
 
 fn encode_ranks(ranks: &[usize]) -> Vec<u8> {

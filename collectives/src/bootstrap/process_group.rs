@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::group_state::{Released, Shared, deadline};
 use super::link::Connection;
 use super::listen::{NOTICE, gather, listen};
-use super::message::{GroupCall, GroupOperation, LONGEST_NAME, Message};
+use super::message::{GroupCall, GroupOperation, MAX_NAME_BYTES, Message};
 use super::{Error, RankConfig, Result, connect};
 use crate::library_mismatch::{LibraryMismatch, NONE};
 
@@ -165,7 +165,7 @@ impl ProcessGroup {
         compare: bool,
     ) -> Result<Result<Joined, LibraryMismatch>> {
         let operation = if compare { GroupOperation::Join } else { GroupOperation::JoinUnchecked };
-        let library = &library[..library.floor_char_boundary(LONGEST_NAME)];
+        let library = &library[..library.floor_char_boundary(MAX_NAME_BYTES)];
         let (number, id) = self.call(operation, id, library)?;
         Ok(id.map(|id| (id, compare.then_some(number))))
     }

@@ -28,7 +28,7 @@ pub(crate) struct SimCommunicator {
     /// The ends of its calls. It may contain complete ones.
     pub(crate) ends: Vec<OpId>,
     launches: u32,
-    late: Option<Late>,
+    late: Option<DeferredEnqueue>,
     collectives: u64,
     sends: BTreeMap<usize, u64>,
     receives: BTreeMap<usize, u64>,
@@ -43,7 +43,7 @@ pub(crate) enum CommunicatorPhase {
 
 /// Calls that are not enqueued yet.
 #[derive(Debug)]
-struct Late {
+struct DeferredEnqueue {
     requests: Vec<Request>,
     queries: u32,
 }
@@ -100,7 +100,7 @@ impl SimCommunicator {
         if self.blocking || self.launches > LATE_LAUNCHES {
             return Some(requests);
         }
-        self.late = Some(Late { requests, queries: 0 });
+        self.late = Some(DeferredEnqueue { requests, queries: 0 });
         None
     }
 

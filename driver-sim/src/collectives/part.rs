@@ -43,8 +43,8 @@ impl CallPart {
         }
     }
 
-    /// What it came after in all worlds.
-    pub(crate) fn met(&self) -> Vec<Remote> {
+    /// The operations of all ranks that it came after.
+    pub(crate) fn peer_ops(&self) -> Vec<Remote> {
         match self {
             Self::Start(_) => Vec::new(),
             Self::Read { call, .. } => call.starts(),

@@ -100,7 +100,7 @@ fn copy_rows(call: &ApiCall, sides: Sides, rows: CopyShape, stream: usize) -> Re
     rows.check()?;
     match sides {
         Sides::WithinDevice(dst, src) => state.copy(OpKind::CopyDtod, dst, src, rows, stream)?,
-        Sides::HostToDevice(dst, src) if state.reachable(src.address()) => {
+        Sides::HostToDevice(dst, src) if state.is_device_accessible(src.address()) => {
             state.copy(OpKind::CopyHtod, dst, src.address() as u64, rows, stream)?;
         }
         Sides::HostToDevice(dst, src) => {
@@ -110,7 +110,7 @@ fn copy_rows(call: &ApiCall, sides: Sides, rows: CopyShape, stream: usize) -> Re
             }
             state.upload(stream, dst, data.into(), rows)?;
         }
-        Sides::DeviceToHost(dst, src) if state.reachable(dst.address()) => {
+        Sides::DeviceToHost(dst, src) if state.is_device_accessible(dst.address()) => {
             state.copy(OpKind::CopyDtoh, dst.address() as u64, src, rows, stream)?;
         }
         Sides::DeviceToHost(dst, src) => {

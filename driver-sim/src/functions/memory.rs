@@ -129,7 +129,7 @@ driver_functions! {
         stream: usize,
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
-        if state.reachable(src.address()) {
+        if state.is_device_accessible(src.address()) {
             state.copy(OpKind::CopyHtod, dst, src.address() as u64, CopyShape::one(bytes), stream)?;
         } else {
             state.upload(stream, dst, src.bytes(bytes)?.into(), CopyShape::one(bytes))?;
@@ -144,7 +144,7 @@ driver_functions! {
         stream: usize,
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
-        if state.reachable(dst.address()) {
+        if state.is_device_accessible(dst.address()) {
             state.copy(OpKind::CopyDtoh, dst.address() as u64, src, CopyShape::one(bytes), stream)?;
         } else {
             let (id, mut dst) = (state.begin_download(stream)?, dst);

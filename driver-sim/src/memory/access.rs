@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use super::{AccessKind, BlockState, DEVICE_BASE, Hot, Memory, Origin};
+use super::{AccessKind, BlockState, CachedRange, DEVICE_BASE, Memory, Origin};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AccessError {
@@ -235,7 +235,7 @@ impl Memory {
         bytes: usize,
         access: AccessKind,
     ) -> Result<(usize, usize), AccessError> {
-        let inside = |hot: &&Hot| {
+        let inside = |hot: &&CachedRange| {
             hot.base <= address && address < hot.end && bytes as u64 <= hot.end - address
         };
         let found = self.hot.iter().find(inside).map(|hot| (hot.at, (address - hot.base) as usize));
@@ -272,7 +272,7 @@ impl Memory {
             InvalidAccess::OutOfBounds
         } else {
             self.hot[self.hot_next] =
-                Hot { base: block.base, end: block.base + block.bytes as u64, at };
+                CachedRange { base: block.base, end: block.base + block.bytes as u64, at };
             self.hot_next = (self.hot_next + 1) % self.hot.len();
             return Ok((at, offset as usize));
         };

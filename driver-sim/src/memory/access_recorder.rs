@@ -118,14 +118,14 @@ impl Memory {
     }
 
     /// Records the operation that allocates a block.
-    pub(crate) fn begins_by(&mut self, base: u64, op: OpId) {
+    pub(crate) fn set_alloc_op(&mut self, base: u64, op: OpId) {
         if let Some(at) = self.exact(base) {
             self.blocks[at].begun = Some(op);
         }
     }
 
     /// Records the operation that frees a block.
-    pub(crate) fn ends_by(&mut self, base: u64, op: OpId) {
+    pub(crate) fn set_free_op(&mut self, base: u64, op: OpId) {
         if let Some(at) = self.exact(base) {
             self.blocks[at].ended = Some(End::By(op));
         }

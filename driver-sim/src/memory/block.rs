@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{defined::Defined, shadow::Shadow, touched::Touched};
+use super::{defined::InitMask, shadow::Shadow, touched::AccessedBytes};
 use crate::{
     code::{Code, Result},
     op_id::OpId,
@@ -48,7 +48,7 @@ pub(crate) struct MemoryBlock {
     pub(crate) bytes: usize,
     pub(crate) capacity: usize,
     pub(crate) data: Vec<u8>,
-    pub(crate) defined: Defined,
+    pub(crate) defined: InitMask,
     pub(crate) phase: BlockState,
     pub(crate) pool: bool,
     /// The requested size in bytes, while the program owns the block.
@@ -62,7 +62,7 @@ pub(crate) struct MemoryBlock {
     /// The call that frees it.
     pub(crate) ended: Option<End>,
     /// The accesses of the current operation and of earlier ones, if the race detector is on.
-    pub(crate) touched: Touched,
+    pub(crate) touched: AccessedBytes,
     pub(crate) shadow: Shadow,
 }
 
@@ -82,7 +82,7 @@ impl MemoryBlock {
             bytes,
             capacity,
             data,
-            defined: Defined::new(capacity),
+            defined: InitMask::new(capacity),
             phase: BlockState::Unborn,
             pool,
             handed_out: Some(bytes),
@@ -91,7 +91,7 @@ impl MemoryBlock {
             freed: None,
             begun: None,
             ended: None,
-            touched: Touched::default(),
+            touched: AccessedBytes::default(),
             shadow: Shadow::default(),
         })
     }
@@ -100,7 +100,7 @@ impl MemoryBlock {
     pub(crate) fn begin(&mut self, bytes: usize, origin: Origin) {
         if self.phase != BlockState::Unborn {
             self.data.fill(POISON);
-            self.defined = Defined::new(self.capacity);
+            self.defined = InitMask::new(self.capacity);
         }
         self.bytes = bytes;
         self.phase = BlockState::Live;
@@ -117,8 +117,8 @@ impl MemoryBlock {
     pub(crate) fn release(&mut self) {
         self.released = true;
         self.data = Vec::new();
-        self.defined = Defined::default();
-        self.touched = Touched::default();
+        self.defined = InitMask::default();
+        self.touched = AccessedBytes::default();
         self.shadow = Shadow::default();
     }
 }

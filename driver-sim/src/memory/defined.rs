@@ -4,12 +4,12 @@ use std::ops::Range;
 
 /// One bit per byte, and the number of uninitialized bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Defined {
+pub(crate) struct InitMask {
     bits: Vec<u64>,
     missing: usize,
 }
 
-impl Defined {
+impl InitMask {
     /// `bytes` uninitialized bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         Self { bits: vec![0; bytes.div_ceil(64)], missing: bytes }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn ranges_across_words_count_once() {
-        let mut defined = Defined::new(200);
+        let mut defined = InitMask::new(200);
         defined.set(60, 80);
         defined.set(64, 8);
         assert!(defined.covers(60, 80));

@@ -44,7 +44,7 @@ pub(crate) struct Memory {
     blocks: Vec<MemoryBlock>,
     /// Recently accessed live blocks: kernels alternate between a few. Cleared whenever the phase or the location of
     /// any block changes.
-    hot: [Hot; 4],
+    hot: [CachedRange; 4],
     hot_next: usize,
     tombstones: usize,
     pub(crate) pinned: pinned::PinnedMap,
@@ -61,7 +61,7 @@ pub(crate) struct Memory {
 
 /// The accessible address range of a live block. Empty if the end is before the start.
 #[derive(Clone, Copy, Debug, Default)]
-struct Hot {
+struct CachedRange {
     base: u64,
     end: u64,
     at: usize,
@@ -111,7 +111,7 @@ impl Memory {
     /// Frees a block at once, outside stream order; `last` is the last operation enqueued so far. Memory of the pool
     /// returns to the pool.
     pub(crate) fn free(&mut self, base: u64, origin: Origin, last: OpId) -> Result<()> {
-        let pool = self.give_up(base)?;
+        let pool = self.mark_freed(base)?;
         let block = self.block_mut(base).ok_or(Code::INVALID_VALUE)?;
         block.end(origin);
         block.ended = Some(End::ByHost { last, call: origin.call });
@@ -129,7 +129,7 @@ impl Memory {
     }
 
     /// Records that the program freed a block. Returns whether it belongs to the pool.
-    pub(crate) fn give_up(&mut self, base: u64) -> Result<bool> {
+    pub(crate) fn mark_freed(&mut self, base: u64) -> Result<bool> {
         let at = self.exact(base).ok_or(Code::INVALID_VALUE)?;
         let bytes = self.blocks[at].handed_out.take().ok_or(Code::INVALID_VALUE)?;
         self.live_blocks -= 1;
@@ -169,7 +169,7 @@ impl Memory {
 
     /// The block that begins at `base`, to change its life.
     pub(crate) fn block_mut(&mut self, base: u64) -> Option<&mut MemoryBlock> {
-        self.hot = [Hot::default(); 4];
+        self.hot = [CachedRange::default(); 4];
         self.exact(base).map(|at| &mut self.blocks[at])
     }
 
@@ -178,7 +178,7 @@ impl Memory {
         self.blocks.clear();
         self.pool.clear();
         self.pinned = pinned::PinnedMap::default();
-        self.hot = [Hot::default(); 4];
+        self.hot = [CachedRange::default(); 4];
         self.tombstones = 0;
         self.reserved = 0;
         self.live_blocks = 0;
@@ -208,6 +208,6 @@ impl Memory {
             forget -= usize::from(buried);
             !buried
         });
-        self.hot = [Hot::default(); 4];
+        self.hot = [CachedRange::default(); 4];
     }
 }

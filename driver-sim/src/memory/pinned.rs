@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
 };
 
-use super::{Memory, block::POISON, shadow::Shadow, touched::Touched};
+use super::{Memory, block::POISON, shadow::Shadow, touched::AccessedBytes};
 use crate::{
     code::{Code, Result},
     op_id::OpId,
@@ -16,7 +16,7 @@ use crate::{
 pub(super) struct Pinned {
     pub(super) base: usize,
     pub(super) layout: Layout,
-    pub(super) touched: Touched,
+    pub(super) touched: AccessedBytes,
     pub(super) shadow: Shadow,
 }
 
@@ -43,7 +43,7 @@ impl Pinned {
         }
         // SAFETY: the allocation is new and of this length.
         unsafe { base.write_bytes(POISON, bytes) };
-        let (touched, shadow) = (Touched::default(), Shadow::default());
+        let (touched, shadow) = (AccessedBytes::default(), Shadow::default());
         Ok(Self { base: base as usize, layout, touched, shadow })
     }
 

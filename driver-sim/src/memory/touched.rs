@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::defined::Defined;
+use super::defined::InitMask;
 
 /// The kinds of accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -22,14 +22,14 @@ pub enum AccessKind {
 
 /// The bytes of one allocation that the current operation has accessed so far.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct AccessedBytes {
     /// By kind: read, write, atomic. Empty until the first access.
-    bits: [Defined; 3],
+    bits: [InitMask; 3],
     /// The hull of all accesses.
     within: Range<usize>,
 }
 
-impl Touched {
+impl AccessedBytes {
     /// Records an access; returns whether it was the first. `capacity` is the size of the allocation.
     pub(crate) fn note(
         &mut self,
@@ -41,7 +41,7 @@ impl Touched {
         let first = self.within.is_empty();
         let bits = &mut self.bits[index(access)];
         if bits.is_empty() {
-            *bits = Defined::new(capacity);
+            *bits = InitMask::new(capacity);
         }
         bits.set(offset, bytes);
         let end = offset + bytes;
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn ranges_are_merged_and_taken_once() {
-        let mut touched = Touched::default();
+        let mut touched = AccessedBytes::default();
         assert!(touched.note(8, 4, AccessKind::Write, 4096));
         for at in (0..1024).step_by(4) {
             assert!(!touched.note(at, 4, AccessKind::Read, 4096));

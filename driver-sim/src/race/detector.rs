@@ -22,7 +22,8 @@ pub(crate) struct Detector {
     pub(crate) clocks: HashMap<OpId, (Epoch, Clock)>,
     /// The number of clocks above which unneeded clocks are removed.
     pub(crate) prune_threshold: usize,
-    /// The operations that the host does not know to be complete, oldest first. It may contain complete ones.
+    /// The operations that the host does not know to be complete, oldest first. It may contain complete ones. All
+    /// operations before the first are in the clock of the host.
     pub(crate) open: VecDeque<Epoch>,
     /// Further dependencies of the next operation.
     pub(crate) after: Option<Clock>,

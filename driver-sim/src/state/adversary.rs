@@ -12,7 +12,7 @@ impl WorldState {
     /// the operations that wait for this one although nothing orders them after the younger operations.
     pub(crate) fn run_late(&mut self, id: OpId, delayed: &mut Vec<OpId>) {
         delayed.push(id);
-        while let Some(first) = self.overtaking(id, delayed) {
+        while let Some(first) = self.conflicting_younger_op(id, delayed) {
             let mut path = Vec::new();
             while let Some(step) = self.queue.first_step(first, &mut path) {
                 self.run_late(step, delayed);
@@ -23,7 +23,7 @@ impl WorldState {
     }
 
     /// The youngest operation that conflicts with `id` and depends on none of the delayed operations.
-    fn overtaking(&self, id: OpId, delayed: &[OpId]) -> Option<OpId> {
+    fn conflicting_younger_op(&self, id: OpId, delayed: &[OpId]) -> Option<OpId> {
         let ranges = self.queue.work(id)?.may_access(&self.memory);
         if ranges.is_empty() {
             return None;

@@ -60,7 +60,7 @@ impl WorldState {
             self.detector.order_next_after(freed);
         }
         let work = Work::Allocate { base, bytes, origin };
-        self.memory.begins_by(base, self.queue.next_id());
+        self.memory.set_alloc_op(base, self.queue.next_id());
         self.enqueue(stream, work, OpKind::Alloc, &[], None)?;
         Ok(base)
     }
@@ -82,9 +82,9 @@ impl WorldState {
         let handle = self.stream_handle(stream);
         let origin = self.origin(function, Some(handle));
         let work = Work::Free { base, origin };
-        self.memory.ends_by(base, self.queue.next_id());
+        self.memory.set_free_op(base, self.queue.next_id());
         let op = self.enqueue(stream, work, OpKind::Free, &[], None)?;
-        self.memory.give_up(base)?;
+        self.memory.mark_freed(base)?;
         self.memory.pool.push(Freed { base, by: Some(op), stream: Some(handle) });
         Ok(())
     }
@@ -133,9 +133,9 @@ impl WorldState {
         self.enqueue(stream, work, OpKind::Fill, &[], None).map(drop)
     }
 
-    /// Whether a host range is pinned, so that the device can access it when the operation runs. A range that begins in
-    /// pinned memory and ends outside counts; the operation then fails.
-    pub(crate) fn reachable(&self, address: usize) -> bool {
+    /// Whether an address is of device memory or of pinned host memory, so that the device can access it when the
+    /// operation runs. A range that begins in pinned memory and ends outside counts; the operation then fails.
+    pub(crate) fn is_device_accessible(&self, address: usize) -> bool {
         address as u64 >= DEVICE_BASE || self.memory.pinned.contains(address, 1)
     }
 

@@ -321,7 +321,7 @@ impl WorldState {
     /// Runs an operation that is ready.
     pub(crate) fn run(&mut self, id: OpId) {
         let Some((work, stream)) = self.queue.begin(id) else { return };
-        self.learn_late(id, &work);
+        self.propagate_late_clock(id, &work);
         self.schedule_hash = mix(mix(self.schedule_hash ^ id) ^ self.call_count);
         self.executed += 1;
         self.timeline.push(id, self.call_count);

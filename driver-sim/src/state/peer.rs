@@ -5,7 +5,7 @@ use crate::{
     code::{Code, Result},
     copy_shape::CopyShape,
     op::{OpKind, Operation, Work},
-    remote::{Parcel, Remote},
+    remote::{PeerCopyBytes, Remote},
     stream::StreamRef,
 };
 
@@ -37,7 +37,7 @@ impl WorldState {
         &mut self,
         src: u64,
         bytes: usize,
-        parcel: Parcel,
+        parcel: PeerCopyBytes,
         (start, stream): (Remote, u64),
     ) -> Remote {
         let work = Work::PeerRead { src, bytes, parcel };
@@ -54,7 +54,7 @@ impl WorldState {
         &mut self,
         dst: u64,
         bytes: usize,
-        parcel: Parcel,
+        parcel: PeerCopyBytes,
         (read, stream): (Remote, StreamRef),
     ) -> Result<()> {
         let work = Work::PeerWrite { dst, bytes, parcel };

@@ -12,6 +12,9 @@ use crate::{
     remote::Remote,
 };
 
+/// What a [`RacingOperation`] of the host has as its number.
+const HOST: OpId = 0;
+
 /// A conflict of the current operation with an earlier one.
 #[derive(Clone, Copy, Debug)]
 struct Conflict {
@@ -29,7 +32,7 @@ impl WorldState {
         let detector = &mut self.detector;
         let (print, races) = (detector.print, std::mem::take(&mut detector.races));
         *detector = Detector { on, print, races, ..Detector::new(false) };
-        detector.host.raise(host_knows);
+        detector.host.advance_to(host_knows);
         self.memory.record_accesses(on);
     }
 
@@ -69,16 +72,16 @@ impl WorldState {
     /// Called when an operation starts. Updates its clock with the operations of other worlds that it waits for and
     /// that were not enqueued yet when it was, such as the calls of other ranks. Later operations in its order have not
     /// started, and get the same update.
-    pub(crate) fn learn_late(&mut self, op: OpId, work: &Work) {
+    pub(crate) fn propagate_late_clock(&mut self, op: OpId, work: &Work) {
         if !self.detector.on {
             return;
         }
         let key = self.key();
-        let grown = self.queue.remote(op).filter(|remote| remote.has_grown()).cloned();
-        let late: Vec<Remote> = work.met().into_iter().chain(grown).collect();
+        let extended = self.queue.remote(op).filter(|remote| remote.clock_was_extended()).cloned();
+        let late: Vec<Remote> = work.peer_ops().into_iter().chain(extended).collect();
         let Some((_, clock)) = self.detector.clocks.get_mut(&op) else { return };
         late.iter().for_each(|remote| remote.join_to(key, clock));
-        let Some(next) = self.queue.take_learners(op, !late.is_empty()) else { return };
+        let Some(next) = self.queue.take_dependents_to_update(op, !late.is_empty()) else { return };
         let clock = clock.clone();
         if let Some(completion) = self.queue.watched(op) {
             completion.grow(&clock);
@@ -90,12 +93,13 @@ impl WorldState {
         }
     }
 
+    /// Updates the clock of the host after a wait for an operation, or for all operations.
     pub(crate) fn clock_host_wait(&mut self, target: Option<OpId>) {
         let everything = self.queue.next_id() - 1;
         let detector = &mut self.detector;
         match target {
             None => {
-                detector.host.raise(everything);
+                detector.host.advance_to(everything);
                 let Detector { host, clocks, .. } = detector;
                 clocks
                     .values()
@@ -113,7 +117,7 @@ impl WorldState {
             detector.open.pop_front();
         }
         if let Some(oldest) = detector.open.front() {
-            detector.host.raise(oldest.op - 1);
+            detector.host.advance_to(oldest.op - 1);
         }
     }
 
@@ -197,7 +201,7 @@ impl WorldState {
     }
 
     fn racing_operation(&self, op: OpId, access: AccessKind) -> RacingOperation {
-        let (kind, stream, call) = self.trace.about(op);
+        let (kind, stream, call) = self.trace.op_info(op);
         RacingOperation { op, kind, stream: Some(stream), access, call }
     }
 
@@ -208,12 +212,12 @@ impl WorldState {
         address: u64,
         bytes: usize,
     ) {
-        let younger_first = second.op != 0 && second.op < first.op;
+        let younger_first = second.op != HOST && second.op < first.op;
         let (first, second) = if younger_first { (second, first) } else { (first, second) };
         let detector = &self.detector;
         let sequence = detector.clocks.get(&first.op).map(|(epoch, _)| epoch.sequence);
         let clock = match second.op {
-            0 => Some(&detector.host),
+            HOST => Some(&detector.host),
             op => detector.clocks.get(&op).map(|(_, clock)| clock),
         };
         let known = clock.zip(sequence).map(|(clock, sequence)| clock.latest(sequence));
@@ -237,5 +241,5 @@ impl WorldState {
 }
 
 fn host_free(call: u64) -> RacingOperation {
-    RacingOperation { op: 0, kind: OpKind::Free, stream: None, access: AccessKind::Free, call }
+    RacingOperation { op: HOST, kind: OpKind::Free, stream: None, access: AccessKind::Free, call }
 }

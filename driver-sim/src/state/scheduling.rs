@@ -32,7 +32,7 @@ impl WorldState {
             && let Some(oldest) = self.queue.oldest()
         {
             self.drive(&[oldest]);
-            // Then the queue is longer for a while.
+            // If the oldest operation is blocked, the queue stays longer for a while.
             self.blocked = None;
         }
     }

@@ -35,7 +35,7 @@ pub enum Error {
     Status {
         /// The function.
         call: &'static str,
-        /// Its status.
+        /// The status that the function returned.
         status: i32,
     },
     /// A size is too large for the library.

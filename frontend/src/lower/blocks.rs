@@ -3,6 +3,7 @@
 use quadrants_ir::{
     BinaryOp, BlockCollective, BlockFor as IrBlockFor, CollectiveOp, Const, ExprId,
     ExprKind as IrExprKind, LocalId, LoopDim, ScalarType, SharedExtent, Stmt as IrStmt, TopStmt,
+    abi::MAX_SHARED_BYTES,
     collective::WARP,
     types::{Constant, Type},
 };
@@ -208,7 +209,10 @@ impl Lowerer {
             let number = u32::try_from(number).map_err(|_| {
                 self.type_error(
                     extent.span,
-                    format!("a shared array cannot have {number} elements; help: use less than 2^32, and at most 48 KiB for all shared arrays of a block"),
+                    format!(
+                        "a shared array cannot have {number} elements; help: use less than 2^32, and at most {} KiB for all shared arrays of constant length of a block",
+                        MAX_SHARED_BYTES >> 10
+                    ),
                 )
             })?;
             return Ok(SharedExtent::Constant(number));

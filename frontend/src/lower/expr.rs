@@ -148,7 +148,9 @@ impl Lowerer {
             Some(value) => Ok(self.emit.constant(value)),
             None => Err(self.type_error(
                 span,
-                format!("`{text}` is no value of {ty}; help: write a literal that fits the type"),
+                format!(
+                    "`{text}` is not a value of {ty}; help: write a literal that fits the type"
+                ),
             )),
         }
     }

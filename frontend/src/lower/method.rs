@@ -51,7 +51,7 @@ fn is_f16_method(name: &str) -> bool {
 impl Lowerer {
     /// The bits of a narrow value, of which only the lowest `bits` count, rotated by less than `bits`.
     fn rotated(&mut self, left: bool, value: ExprId, count: ExprId, bits: u32) -> ExprId {
-        // As `u32`, without the copies of the sign.
+        // As `u32`, zero-extended.
         let value = self.emit.as_type(value, ScalarType::U32);
         let mask = self.emit.constant((1_u32 << bits) - 1);
         let value = self.emit.binary(BinaryOp::And, value, mask);
@@ -159,11 +159,13 @@ impl Lowerer {
                     _ => self.rotated(name == "rotate_left", value, count, bits),
                 })
             }
-            "saturating_add" | "saturating_sub" => match &values[..] {
+            "saturating_add" | "saturating_sub" => match values[..] {
                 [a, b] => {
-                    let op = if name == "saturating_add" { BinaryOp::Add } else { BinaryOp::Sub };
+                    let op = match name {
+                        "saturating_add" => BinaryOp::Add,
+                        _ => BinaryOp::Sub,
+                    };
                     // A difference of unsigned operands may be negative.
-                    let (a, b) = (*a, *b);
                     let [a, b] = [a, b].map(|v| self.emit.as_type(v, ScalarType::I32));
                     let value = self.emit.binary(op, a, b);
                     let (low, high) = ty.int_range().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Tests of the frontend's public interface: rules, lowering, builder.
 
 mod agreement;
+mod block_loops;
 mod builder;
 mod lowering;
 mod overlapping;
@@ -10,4 +11,3 @@ mod races;
 mod rules;
 mod run;
 mod tree;
-mod turns;

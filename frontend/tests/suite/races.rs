@@ -15,7 +15,7 @@ use quadrants_ir::{
     Const, Kernel, Offloaded, RegionBlockId,
     ScalarType::{self, I8, I16, I32, U8, U16, U32, U64},
     abi::Form,
-    interp::{Fault, Interpreter, Memory, SliceMemory},
+    interp::{ExecFault, Interpreter, Memory, SliceMemory},
     launch_analysis::LaunchAnalysis,
     offload,
 };
@@ -106,14 +106,14 @@ impl Recorder {
 }
 
 impl Memory for Recorder {
-    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, ExecFault> {
         let value = self.memory.load(address, bytes)?;
         self.touched.push((address, Touch::Read));
         self.loaded = Some((address, value));
         Ok(value)
     }
 
-    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), Fault> {
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), ExecFault> {
         // The interpreter runs an atomic as a load and a store of the sum.
         let added = |value: u64| (value as u32).wrapping_add(ADDED) == bits as u32;
         if self.loaded.take().is_some_and(|(from, value)| from == address && added(value)) {

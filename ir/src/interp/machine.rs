@@ -4,7 +4,7 @@
 //! both signs, an unsigned comparison both widths, equality all integers.
 
 use super::{
-    memory::{Fault, Memory, Size},
+    memory::{ExecFault, Memory, Size},
     record::{print_message, report},
     shared,
 };
@@ -224,13 +224,13 @@ macro_rules! machine {
 
         /// Executes `code` to its end, or to a failed assertion.
         #[inline]
-        pub(super) fn run<M: Memory>(code: &[Op], run: &mut Run<'_, M>) -> Result<(), Fault> {
+        pub(super) fn run<M: Memory>(code: &[Op], run: &mut Run<'_, M>) -> Result<(), ExecFault> {
             run_from(code, 0, run)
         }
 
         /// Executes `code` from an operation on.
         #[inline]
-        pub(super) fn run_from<M: Memory>(code: &[Op], start: usize, run: &mut Run<'_, M>) -> Result<(), Fault> {
+        pub(super) fn run_from<M: Memory>(code: &[Op], start: usize, run: &mut Run<'_, M>) -> Result<(), ExecFault> {
             let Run { regs, memory, task, fuel, shared: dynamic } = run;
             let regs: &mut [u64] = regs;
             let task = *task;
@@ -711,8 +711,8 @@ impl CombineOp {
 }
 
 #[inline(always)]
-pub(super) fn consume_fuel(fuel: &mut u64) -> Result<(), Fault> {
-    *fuel = fuel.checked_sub(1).ok_or(Fault::OutOfFuel)?;
+pub(super) fn consume_fuel(fuel: &mut u64) -> Result<(), ExecFault> {
+    *fuel = fuel.checked_sub(1).ok_or(ExecFault::OutOfFuel)?;
     Ok(())
 }
 
@@ -722,7 +722,7 @@ fn element(base: u64, at: u64, size: Size) -> u64 {
 }
 
 #[inline(always)]
-fn load<M: Memory>(memory: &mut M, address: u64, size: Size) -> Result<u64, Fault> {
+fn load<M: Memory>(memory: &mut M, address: u64, size: Size) -> Result<u64, ExecFault> {
     // One call per size, so that each is inlined with a constant size.
     match size {
         Size::Four => memory.load(address, 4),
@@ -734,7 +734,7 @@ fn load<M: Memory>(memory: &mut M, address: u64, size: Size) -> Result<u64, Faul
 }
 
 #[inline(always)]
-fn store<M: Memory>(memory: &mut M, address: u64, size: Size, bits: u64) -> Result<(), Fault> {
+fn store<M: Memory>(memory: &mut M, address: u64, size: Size, bits: u64) -> Result<(), ExecFault> {
     match size {
         Size::Four => memory.store(address, 4, bits),
         Size::Eight => memory.store(address, 8, bits),

@@ -9,20 +9,20 @@ pub trait Memory {
     /// Reads `bytes` bytes, zero-extended.
     ///
     /// # Errors
-    /// [`Fault::Address`] if the bytes cannot be read.
-    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault>;
+    /// [`ExecFault::Address`] if the bytes cannot be read.
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, ExecFault>;
 
     /// Writes the low `bytes` bytes of `bits`.
     ///
     /// # Errors
-    /// [`Fault::Address`] if the bytes cannot be written.
-    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), Fault>;
+    /// [`ExecFault::Address`] if the bytes cannot be written.
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), ExecFault>;
 }
 
 /// Why execution of a task stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum ExecFault {
     /// An access to an invalid address.
     #[error("illegal {} of {bytes} bytes at address {address:#x}", if *.write { "write" } else { "read" })]
     Address {
@@ -34,7 +34,9 @@ pub enum Fault {
         write: bool,
     },
     /// The fuel limit was reached.
-    #[error("the task exceeded its fuel limit")]
+    #[error(
+        "the task ran more loop iterations than its fuel limit; help: look for an endless loop, or raise the limit (`Interpreter::with_fuel`, or `World::set_fuel` of the simulator)"
+    )]
     OutOfFuel,
     /// The argument block is too short for the kernel's parameters.
     #[error("the argument block has {found} words, but the kernel needs {needed}")]
@@ -112,18 +114,18 @@ impl SliceMemory {
 
 impl Memory for SliceMemory {
     #[inline]
-    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, ExecFault> {
         let found = self.find(address, bytes);
-        let found = found.ok_or(Fault::Address { address, bytes, write: false })?;
+        let found = found.ok_or(ExecFault::Address { address, bytes, write: false })?;
         let mut word = [0; 8];
         word[..bytes].copy_from_slice(found);
         Ok(u64::from_le_bytes(word))
     }
 
     #[inline]
-    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), Fault> {
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), ExecFault> {
         let found = self.find(address, bytes);
-        let found = found.ok_or(Fault::Address { address, bytes, write: true })?;
+        let found = found.ok_or(ExecFault::Address { address, bytes, write: true })?;
         found.copy_from_slice(&bits.to_le_bytes()[..bytes]);
         Ok(())
     }

@@ -28,7 +28,7 @@ use machine::Run;
 pub(crate) use compile::{Code, CodePart, compile, compile_locals};
 use compile::{DimRegs, Threads};
 pub(crate) use fold::fold;
-pub use memory::{Fault, Memory, SliceMemory};
+pub use memory::{ExecFault, Memory, SliceMemory};
 
 /// The register code of a kernel's tasks.
 ///
@@ -81,7 +81,7 @@ impl Interpreter {
         form: Form,
         args: &[u64],
         memory: &mut M,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ExecFault> {
         self.run_range(task, form, args, memory, 0..u64::MAX)
     }
 
@@ -95,7 +95,7 @@ impl Interpreter {
         task: TaskId,
         args: &[u64],
         memory: &mut M,
-    ) -> Result<Extents, Fault> {
+    ) -> Result<Extents, ExecFault> {
         let (code, args) = self.code(task, Form::Proven, args)?;
         let mut regs = code.start.clone();
         code.pass_arguments(args, &mut regs);
@@ -108,8 +108,9 @@ impl Interpreter {
     /// Runs a range of a task's iterations, numbered from 0 in row-major order. A serial task has one iteration.
     ///
     /// # Errors
-    /// [`Fault::Address`] if `memory` rejects an access, [`Fault::OutOfFuel`] at the limit, [`Fault::Arguments`] and
-    /// [`Fault::NoTask`] for invalid arguments of this call. Effects up to that point remain in memory.
+    /// [`ExecFault::Address`] if `memory` rejects an access, [`ExecFault::OutOfFuel`] at the limit,
+    /// [`ExecFault::Arguments`] and [`ExecFault::NoTask`] for invalid arguments of this call. Effects up to that point
+    /// remain in memory.
     pub fn run_range<M: Memory>(
         &self,
         task: TaskId,
@@ -117,7 +118,7 @@ impl Interpreter {
         args: &[u64],
         memory: &mut M,
         iterations: Range<u64>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ExecFault> {
         let (code, arguments) = self.code(task, form, args)?;
         let mut regs = code.start.clone();
         code.pass_arguments(arguments, &mut regs);
@@ -160,10 +161,10 @@ impl Interpreter {
         task: TaskId,
         form: Form,
         args: &'a [u64],
-    ) -> Result<(&Code, &'a [u64]), Fault> {
-        let forms = self.tasks.get(task.index()).ok_or(Fault::NoTask { task: task.raw() })?;
+    ) -> Result<(&Code, &'a [u64]), ExecFault> {
+        let forms = self.tasks.get(task.index()).ok_or(ExecFault::NoTask { task: task.raw() })?;
         let (needed, found) = (self.arguments, args.len());
-        let args = args.get(..needed).ok_or(Fault::Arguments { needed, found })?;
+        let args = args.get(..needed).ok_or(ExecFault::Arguments { needed, found })?;
         let code = match form {
             Form::Proven => &forms.proven,
             Form::Checked => &forms.checked,
@@ -180,7 +181,7 @@ fn run_split<M: Memory>(
     interior: &[u64],
     mut cursor: IterationCursor,
     run: Run<'_, M>,
-) -> Result<(), Fault> {
+) -> Result<(), ExecFault> {
     let Run { regs, memory, task, mut fuel, .. } = run;
     let mut regs_inside = proven.start.clone();
     proven.pass_arguments(arguments, &mut regs_inside);
@@ -215,7 +216,7 @@ impl<M: Memory> Run<'_, M> {
         code: &Code,
         dims: &[DimRegs],
         cursor: &mut IterationCursor,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ExecFault> {
         let Threads { coarsening, statements, first, .. } = &code.threads;
         let mut copies = Vec::new();
         while *coarsening > 1 && cursor.left >= *coarsening as u64 {
@@ -255,7 +256,7 @@ impl<M: Memory> Run<'_, M> {
         code: &Code,
         dims: &[DimRegs],
         cursor: &IterationCursor,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ExecFault> {
         for (at, dim) in dims.iter().enumerate() {
             self.regs[dim.var as usize] = cursor.value(at, dim.ty);
         }
@@ -318,12 +319,12 @@ impl Code {
 struct NoMemory;
 
 impl Memory for NoMemory {
-    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
-        Err(Fault::Address { address, bytes, write: false })
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, ExecFault> {
+        Err(ExecFault::Address { address, bytes, write: false })
     }
 
-    fn store(&mut self, address: u64, bytes: usize, _: u64) -> Result<(), Fault> {
-        Err(Fault::Address { address, bytes, write: true })
+    fn store(&mut self, address: u64, bytes: usize, _: u64) -> Result<(), ExecFault> {
+        Err(ExecFault::Address { address, bytes, write: true })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What kernels report: device errors and messages.
 
-use super::memory::{Fault, Memory};
+use super::memory::{ExecFault, Memory};
 use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, Message, MessageBuffer};
 
 /// Writes a message to the message buffer of the error record, as [`MessageBuffer`] says.
@@ -11,7 +11,7 @@ pub(super) fn print_message<M: Memory>(
     memory: &mut M,
     site: u32,
     values: &[u64],
-) -> Result<(), Fault> {
+) -> Result<(), ExecFault> {
     let record = regs[ERROR_WORD];
     if record == 0 {
         return Ok(());
@@ -47,7 +47,7 @@ pub(super) fn report<M: Memory>(
     task: u32,
     site: u32,
     values: &[u64],
-) -> Result<(), Fault> {
+) -> Result<(), ExecFault> {
     let at = regs[ERROR_WORD];
     let field = |offset: usize| at.wrapping_add(offset as u64);
     if at == 0 || memory.load(at, 4)? != u64::from(ErrorRecord::EMPTY) {

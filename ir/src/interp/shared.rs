@@ -4,7 +4,7 @@
 use super::{
     compile::Compiler,
     machine::{CombineOp, Op, Reg},
-    memory::Fault,
+    memory::ExecFault,
 };
 use crate::{Array, Element, LocalId, SharedExtent, abi::Form};
 
@@ -120,22 +120,22 @@ impl Compiler<'_> {
 
 /// The register of an element of a constant shared array.
 #[inline(always)]
-pub(super) fn register(first: Reg, len: u32, at: u64, write: bool) -> Result<usize, Fault> {
+pub(super) fn register(first: Reg, len: u32, at: u64, write: bool) -> Result<usize, ExecFault> {
     if at < u64::from(len) {
         Ok(first as usize + at as usize)
     } else {
-        Err(Fault::Address { address: at.wrapping_mul(8), bytes: 8, write })
+        Err(ExecFault::Address { address: at.wrapping_mul(8), bytes: 8, write })
     }
 }
 
 /// Allocates a dynamic array of zeros, whose extents are in its registers.
-pub(super) fn allocate(shared: &mut Vec<u64>, registers: &mut [u64]) -> Result<(), Fault> {
+pub(super) fn allocate(shared: &mut Vec<u64>, registers: &mut [u64]) -> Result<(), ExecFault> {
     let [offset, rows, columns, scalars, len] = registers else { return Ok(()) };
     let words = rows.checked_mul(*columns).and_then(|all| all.checked_mul(*scalars));
     let start = shared.len() as u64;
     let fits = words.filter(|words| *words <= MAX_WORDS && start + words <= MAX_WORDS);
     let bytes = usize::MAX;
-    let words = fits.ok_or(Fault::Address { address: start * 8, bytes, write: true })?;
+    let words = fits.ok_or(ExecFault::Address { address: start * 8, bytes, write: true })?;
     (*offset, *len) = (start, words);
     shared.resize((start + words) as usize, 0);
     Ok(())
@@ -147,8 +147,8 @@ pub(super) fn word<'a>(
     registers: &[u64],
     at: u64,
     write: bool,
-) -> Result<&'a mut u64, Fault> {
+) -> Result<&'a mut u64, ExecFault> {
     let (offset, len) = (registers[0], registers[REGISTERS - 1]);
     let word = (at < len).then(|| shared.get_mut((offset + at) as usize)).flatten();
-    word.ok_or(Fault::Address { address: at.wrapping_mul(8), bytes: 8, write })
+    word.ok_or(ExecFault::Address { address: at.wrapping_mul(8), bytes: 8, write })
 }

@@ -208,7 +208,7 @@ impl LaunchAnalysis {
             return ProofOutcome { in_bounds: false, fits: false };
         };
         let extents = self.extents(task, args);
-        // Then the task does not run.
+        // A task without iterations does not run.
         if extents.is_empty() {
             return ProofOutcome { in_bounds: true, fits: true };
         }

@@ -182,7 +182,7 @@ enum TensorReadIndex {
 
 /// An operation that is its own inverse.
 #[derive(Clone, PartialEq, Eq)]
-enum Involution {
+enum SelfInverseOp {
     /// The exclusive or with a value.
     Xor(LinearExpr),
     /// The reversal of this number of the lowest bits, where all others are zero.
@@ -207,7 +207,7 @@ struct ConstraintBuilder<'a> {
     /// Quotients and remainders that are rounded down.
     floors: HashMap<(LinearExpr, i128), (LinearExpr, LinearExpr)>,
     /// Operations that are their own inverse: by side, the operation, the operand and the result.
-    involutions: Vec<(usize, Involution, [LinearExpr; 2])>,
+    involutions: Vec<(usize, SelfInverseOp, [LinearExpr; 2])>,
     /// Minima and maxima, with their operands.
     limits: Vec<(MathFn, SystemVar, [LinearExpr; 2])>,
     /// Tickets by side.
@@ -632,7 +632,7 @@ impl<'a> ConstraintBuilder<'a> {
             let fixed = if self.is_shared(a) { Some([y.clone(), x.clone()]) } else { None };
             let fixed = fixed.or_else(|| self.is_shared(b).then_some([x, y]));
             if let Some([moving, fixed]) = fixed {
-                let xor = Involution::Xor(fixed);
+                let xor = SelfInverseOp::Xor(fixed);
                 self.involutions.push((side, xor, [moving, value.clone()]));
             }
         }

@@ -201,7 +201,7 @@ impl LinearSystem {
 }
 
 /// A contradiction was found.
-struct Refuted;
+struct Infeasible;
 
 /// What is known of the variables in one case.
 #[derive(Clone)]
@@ -219,7 +219,7 @@ impl ConstraintStore {
     /// Whether the store with these facts is contradictory.
     fn refute(mut self, facts: Vec<Constraint>, work: &mut usize) -> bool {
         match self.assume(facts, work) {
-            Err(Refuted) => return true,
+            Err(Infeasible) => return true,
             Ok(()) if *work == 0 => return false,
             Ok(()) => {}
         }
@@ -258,7 +258,7 @@ impl ConstraintStore {
     }
 
     /// Adds facts and draws simple conclusions.
-    fn assume(&mut self, facts: Vec<Constraint>, work: &mut usize) -> Result<(), Refuted> {
+    fn assume(&mut self, facts: Vec<Constraint>, work: &mut usize) -> Result<(), Infeasible> {
         let mut facts = facts;
         loop {
             while let Some(fact) = facts.pop() {
@@ -285,7 +285,7 @@ impl ConstraintStore {
                 let mut cases = std::mem::take(&mut self.cases[at]);
                 cases.retain(|case| self.is_possible(case));
                 match cases.len() {
-                    0 => return Err(Refuted),
+                    0 => return Err(Infeasible),
                     1 => {
                         facts.append(&mut cases);
                         self.cases.swap_remove(at);
@@ -329,10 +329,10 @@ impl ConstraintStore {
     }
 
     /// Adds `value >= 0`.
-    fn row(&mut self, value: LinearExpr) -> Result<(), Refuted> {
+    fn row(&mut self, value: LinearExpr) -> Result<(), Infeasible> {
         let row = rounded(value);
         match row.terms.as_slice() {
-            [] if row.constant < 0 => Err(Refuted),
+            [] if row.constant < 0 => Err(Infeasible),
             [] => Ok(()),
             [(var, coef)] => {
                 // The coefficient is 1 or -1 after rounding.
@@ -342,7 +342,7 @@ impl ConstraintStore {
                 } else {
                     bounds.1 = bounds.1.min(row.constant);
                 }
-                if bounds.0 > bounds.1 { Err(Refuted) } else { Ok(()) }
+                if bounds.0 > bounds.1 { Err(Infeasible) } else { Ok(()) }
             }
             _ => {
                 self.rows.push(row);
@@ -352,15 +352,15 @@ impl ConstraintStore {
     }
 
     /// Adds `value == 0` by eliminating a variable.
-    fn equation(&mut self, mut value: LinearExpr, work: &mut usize) -> Result<(), Refuted> {
+    fn equation(&mut self, mut value: LinearExpr, work: &mut usize) -> Result<(), Infeasible> {
         loop {
             *work = work.saturating_sub(1);
             let divisor = value.divisor();
             if divisor == 0 {
-                return if value.constant == 0 { Ok(()) } else { Err(Refuted) };
+                return if value.constant == 0 { Ok(()) } else { Err(Infeasible) };
             }
             if value.constant % divisor != 0 {
-                return Err(Refuted);
+                return Err(Infeasible);
             }
             value.terms.iter_mut().for_each(|term| term.1 /= divisor);
             value.constant /= divisor;
@@ -438,7 +438,7 @@ impl ConstraintStore {
     }
 
     /// Replaces a variable by an equal value in all rows. Its bounds become rows.
-    fn replace(&mut self, var: SystemVar, by: LinearExpr) -> Result<(), Refuted> {
+    fn replace(&mut self, var: SystemVar, by: LinearExpr) -> Result<(), Infeasible> {
         let (lo, hi) = self.bounds[var as usize];
         let rows = std::mem::take(&mut self.rows);
         for row in rows {
@@ -452,13 +452,13 @@ impl ConstraintStore {
     }
 
     /// Narrows the bounds of variables by the rows.
-    fn propagate(&mut self) -> Result<(), Refuted> {
+    fn propagate(&mut self) -> Result<(), Infeasible> {
         for _ in 0..ROUNDS {
             let mut changed = false;
             for row in &self.rows {
                 let Some((_, hi)) = range(&self.bounds, row) else { continue };
                 if hi < 0 {
-                    return Err(Refuted);
+                    return Err(Infeasible);
                 }
                 for &(var, coef) in &row.terms {
                     let bounds = &mut self.bounds[var as usize];
@@ -478,7 +478,7 @@ impl ConstraintStore {
                         bounds.1 = bounds.1.min(hi);
                     }
                     if bounds.0 > bounds.1 {
-                        return Err(Refuted);
+                        return Err(Infeasible);
                     }
                     // The row's maximum changes only through the other bound.
                 }

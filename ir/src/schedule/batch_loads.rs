@@ -21,7 +21,7 @@ const SHIFT: u32 = 3;
 const MAX_LOADS: usize = 3;
 
 /// The maximum number of statements of an iteration.
-const MAX_STATEMENTS: usize = 16;
+const MAX_BATCHED_STATEMENTS: usize = 16;
 
 /// Batches the loads of the serial loops of a task whose accesses are not checked. Adds expressions, locals and blocks,
 /// and changes none, so that a schedule of the task stays valid.
@@ -62,10 +62,11 @@ fn block(kernel: &mut Offloaded, id: BlockId) {
 fn split(kernel: &Offloaded, stmt: &Stmt) -> Option<HashSet<usize>> {
     let Stmt::For { var, begin, end, body, unroll: None, down: false } = *stmt else { return None };
     let nodes = Nodes::from(kernel);
-    let is_constant = |id: ExprId| matches!(nodes.exprs[id].kind, ExprKind::Const(_));
+    let is_constant = |id: ExprId| nodes.is_constant(id);
     let unsigned = matches!(nodes.locals[var].ty, ScalarType::U32 | ScalarType::U64);
     let stmts = &nodes.blocks[body].stmts;
-    if !unsigned || !is_constant(begin) || is_constant(end) || stmts.len() > MAX_STATEMENTS {
+    if !unsigned || !is_constant(begin) || is_constant(end) || stmts.len() > MAX_BATCHED_STATEMENTS
+    {
         return None;
     }
     let mut early = HashSet::new();
@@ -88,7 +89,7 @@ fn split(kernel: &Offloaded, stmt: &Stmt) -> Option<HashSet<usize>> {
                     kind if kind.is_effect() => return None,
                     _ => {}
                 }
-                if nodes.locals[local].mutable || reads_any(nodes, value, &late_locals) {
+                if nodes.locals[local].mutable || nodes.reads_any(value, &late_locals) {
                     late_locals.insert(local);
                 } else {
                     early.insert(at);
@@ -102,15 +103,8 @@ fn split(kernel: &Offloaded, stmt: &Stmt) -> Option<HashSet<usize>> {
         Stmt::Let { value, .. } => early.contains(at) && nodes.exprs[*value].kind.is_effect(),
         _ => false,
     });
-    let pays = (1..=MAX_LOADS).contains(&loads) && early_loads.count() == loads;
-    (pays && early.len() < stmts.len()).then_some(early)
-}
-
-fn reads_any(nodes: Nodes<'_>, value: ExprId, locals: &HashSet<LocalId>) -> bool {
-    match &nodes.exprs[value].kind {
-        ExprKind::Local(local) => locals.contains(local),
-        kind => kind.operands().any(|operand| reads_any(nodes, operand, locals)),
-    }
+    let is_profitable = (1..=MAX_LOADS).contains(&loads) && early_loads.count() == loads;
+    (is_profitable && early.len() < stmts.len()).then_some(early)
 }
 
 /// Appends the batches, and a loop over the iterations that are left.

@@ -137,7 +137,7 @@ impl TaskSchedule {
             }
         }
         schedule.grid = GridPreference {
-            single_wave: !schedule.has_free_grid(),
+            resident_blocks_only: !schedule.has_free_grid(),
             square_blocks: coarsen::has_uneven_loop(kernel, task),
             small_blocks: shares_loads,
         };
@@ -222,8 +222,8 @@ impl TaskSchedule {
         for loads in &self.joint_loads {
             lines.push(format!("{} loads with one check, from {:?} on", loads.len(), loads[0]));
         }
-        if self.grid.single_wave {
-            lines.push("grid of one wave".to_owned());
+        if self.grid.resident_blocks_only {
+            lines.push("grid of resident blocks".to_owned());
         }
         if self.grid.square_blocks {
             lines.push("square blocks".to_owned());

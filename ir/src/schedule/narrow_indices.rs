@@ -59,10 +59,10 @@ pub(super) fn run(kernel: &mut Offloaded, id: TaskId) -> Width {
         in_arm: false,
         narrow: HashMap::new(),
         rewritten: HashMap::new(),
-        pays: false,
+        is_profitable: false,
     };
     narrower.block(body);
-    match (narrower.pays, everywhere) {
+    match (narrower.is_profitable, everywhere) {
         (false, _) => {
             *kernel = before;
             Width::Wide
@@ -164,7 +164,7 @@ struct Narrower<'k> {
     /// The results of [`examined`](Self::examined), in arms of selections and elsewhere.
     rewritten: HashMap<(ExprId, bool), ExprId>,
     /// Whether an operation was found that [pays](Self::is_costly).
-    pays: bool,
+    is_profitable: bool,
 }
 
 impl Narrower<'_> {
@@ -317,7 +317,7 @@ impl Narrower<'_> {
 
     /// The local of a 32-bit type that replaces `local`.
     fn replaced(&mut self, local: LocalId, narrow: ScalarType) -> LocalId {
-        self.pays = true;
+        self.is_profitable = true;
         let kernel = &mut self.copies.kernel;
         let wide = kernel.locals[local].ty;
         let new = Local { ty: narrow, ..kernel.locals[local].clone() };
@@ -361,13 +361,13 @@ impl Narrower<'_> {
             return;
         }
         let mixed = index.iter().any(|index| self.is_mixed(*index));
-        self.pays |= mixed;
+        self.is_profitable |= mixed;
         let narrows = mixed || self.everywhere || self.loops == 0;
         for index in index {
             *index = match if narrows { self.narrow(*index) } else { None } {
                 Some(_) if self.copies.constant(*index).is_some() => *index,
                 Some(narrow) => {
-                    self.pays |= self.everywhere;
+                    self.is_profitable |= self.everywhere;
                     self.converted(narrow, ScalarType::U64)
                 }
                 None => self.examined(*index),
@@ -535,7 +535,7 @@ impl Narrower<'_> {
         let narrow = if self.is_costly(value) { self.narrow(value) } else { None };
         let new = match narrow {
             Some(narrow) => {
-                self.pays = true;
+                self.is_profitable = true;
                 self.converted(narrow, ty)
             }
             None => self.rebuilt(value),

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use super::{Privatized, Reduction, ReductionTarget};
 use crate::{
     Array, AtomicOp, BlockId, Element, ExprId, ExprKind, Offloaded, ParamId, ParamKind, ScalarType,
-    SiteId, Stmt, Task, TempId,
+    SiteId, Stmt, Task, TempId, visit::Nodes,
 };
 
 /// The maximum number of reductions of a loop; each needs shared memory.
@@ -87,7 +87,7 @@ fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Tenso
             let ty = kernel.exprs[value].ty;
             let here = if wanted || !op.combines() {
                 TensorUse::Other
-            } else if index.iter().all(|at| is_constant(kernel, *at)) {
+            } else if index.iter().all(|at| Nodes::from(kernel).is_constant(*at)) {
                 TensorUse::Reduced(*op, index.clone(), ty, *site)
             } else if is_privatizable(kernel, *tensor, ty) {
                 TensorUse::Privatized(*op, ty)
@@ -122,10 +122,6 @@ fn is_privatizable(kernel: &Offloaded, tensor: ParamId, ty: ScalarType) -> bool 
     matches!(param.kind, ParamKind::Tensor { rank: 1, .. })
         && !param.strided
         && matches!(ty, ScalarType::I32 | ScalarType::U32)
-}
-
-fn is_constant(kernel: &Offloaded, value: ExprId) -> bool {
-    matches!(kernel.exprs[value].kind, ExprKind::Const(_))
 }
 
 fn same(kernel: &Offloaded, a: &[ExprId], b: &[ExprId]) -> bool {

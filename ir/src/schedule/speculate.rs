@@ -2,10 +2,10 @@
 //! compute, and then store. They run without error reports first. If an index was out of range, such a loop runs again
 //! from the saved initial values, and reports; such an iteration has stored nothing, and runs again.
 
-use crate::{Array, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, Task, visit::Nodes};
+use crate::{Array, BlockId, ExprKind, LocalId, Offloaded, Stmt, Task, visit::Nodes};
 
 /// The maximum number of statements of a speculated body, which is printed twice.
-const MAX_STATEMENTS: usize = 48;
+const MAX_SPECULATED_STATEMENTS: usize = 48;
 
 /// The maximum number of statements of a speculative iteration, which is printed twice.
 const MAX_ITERATION_STATEMENTS: usize = 256;
@@ -18,10 +18,11 @@ pub(super) fn loops(kernel: &Offloaded, task: &Task) -> Vec<BlockId> {
 }
 
 fn collect(kernel: &Offloaded, block: BlockId, found: &mut Vec<BlockId>) {
+    let nodes = Nodes::from(kernel);
     for stmt in &kernel.blocks[block].stmts {
         match *stmt {
             Stmt::For { var, begin, end, body, unroll: None, down: false }
-                if !(is_constant(kernel, begin) && is_constant(kernel, end))
+                if !(nodes.is_constant(begin) && nodes.is_constant(end))
                     && can_speculate(kernel, var, body) =>
             {
                 found.push(body);
@@ -29,10 +30,6 @@ fn collect(kernel: &Offloaded, block: BlockId, found: &mut Vec<BlockId>) {
             _ => stmt.blocks().for_each(|inner| collect(kernel, inner, found)),
         }
     }
-}
-
-fn is_constant(kernel: &Offloaded, value: ExprId) -> bool {
-    matches!(kernel.exprs[value].kind, ExprKind::Const(_))
 }
 
 /// The statements of an iteration before its first store to a tensor, and the others.
@@ -143,7 +140,7 @@ fn can_speculate(kernel: &Offloaded, var: LocalId, body: BlockId) -> bool {
         _ => false,
     };
     matches!(kernel.locals[var].ty.size(), 4 | 8)
-        && statements(kernel, body) <= MAX_STATEMENTS
+        && statements(kernel, body) <= MAX_SPECULATED_STATEMENTS
         && stmts.iter().all(|stmt| is_pure(kernel, stmt) || is_choice(kernel, stmt))
         && stmts.iter().any(loads)
 }

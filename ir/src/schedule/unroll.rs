@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The maximum number of statements of an unrolled body.
-const MAX_STATEMENTS: usize = 256;
+const MAX_UNROLLED_STATEMENTS: usize = 256;
 
 /// The kernel with the loops of such proven tasks unrolled, simplified again. None if there is no such task.
 pub(super) fn run(kernel: &Offloaded, forms: Forms) -> Option<Offloaded> {
@@ -51,7 +51,7 @@ impl Unroller<'_> {
     fn block(&mut self, stmts: &[Stmt]) -> Option<()> {
         for stmt in stmts {
             self.stmt(stmt)?;
-            if self.stmts.len() > MAX_STATEMENTS {
+            if self.stmts.len() > MAX_UNROLLED_STATEMENTS {
                 return None;
             }
         }
@@ -71,7 +71,9 @@ impl Unroller<'_> {
             Stmt::Let { local, value } => {
                 let value = self.copies.value(value);
                 let defined = self.copies.kernel.locals[local].clone();
-                let inlined = !defined.mutable && defined.ty.is_int() && self.is_stable(value);
+                let inlined = !defined.mutable
+                    && defined.ty.is_int()
+                    && self.copies.kernel.is_invariant(value);
                 if inlined && !self.copies.values.is_empty() {
                     self.copies.values.insert(local, value);
                     return Some(());
@@ -113,7 +115,7 @@ impl Unroller<'_> {
             self.copies.constant(bound).and_then(Const::as_int)
         });
         let (begin, end) = (begin?, end?);
-        if end - begin > MAX_STATEMENTS as i128 {
+        if end - begin > MAX_UNROLLED_STATEMENTS as i128 {
             return None;
         }
         let ty = self.copies.kernel.locals[var].ty;
@@ -130,13 +132,5 @@ impl Unroller<'_> {
             self.copies.values = outer;
         }
         Some(())
-    }
-
-    /// Whether a pure value depends on no local that is assigned.
-    fn is_stable(&self, value: ExprId) -> bool {
-        match &self.copies.kernel.exprs[value].kind {
-            ExprKind::Local(local) => !self.copies.kernel.locals[*local].mutable,
-            kind => !kind.is_effect() && kind.operands().all(|value| self.is_stable(value)),
-        }
     }
 }

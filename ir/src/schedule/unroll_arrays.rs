@@ -16,10 +16,10 @@ use crate::{
 const MAX_ITERATIONS: i128 = 64;
 
 /// The maximum number of statements of a task after unrolling.
-const MAX_STATEMENTS: usize = 2048;
+const MAX_TASK_STATEMENTS: usize = 2048;
 
-/// The kernel with these loops unrolled and with tables at the start of their tasks, simplified again. None if there is
-/// nothing to do.
+/// The kernel with these loops unrolled and with constant tables (see [`constant_tables`](crate::constant_tables)) at
+/// the start of their tasks, simplified again. None if there is nothing to do.
 pub(super) fn run(kernel: &Offloaded) -> Option<Offloaded> {
     let mut out = None;
     for at in 0..kernel.tasks.len() {
@@ -165,10 +165,8 @@ fn any_expr(nodes: Nodes<'_>, value: ExprId, found: &mut impl FnMut(&ExprKind) -
 }
 
 fn any_stmt(nodes: Nodes<'_>, block: BlockId, found: &mut impl FnMut(&Stmt) -> bool) -> bool {
-    let stmts = nodes.blocks[block].stmts.iter();
-    stmts
-        .into_iter()
-        .any(|stmt| found(stmt) || stmt.blocks().any(|inner| any_stmt(nodes, inner, found)))
+    let mut stmts = nodes.blocks[block].stmts.iter();
+    stmts.any(|stmt| found(stmt) || stmt.blocks().any(|inner| any_stmt(nodes, inner, found)))
 }
 
 /// Whether `break` or `continue` of the loop itself occurs in its body.
@@ -203,7 +201,7 @@ impl Unroller<'_> {
             let before = out.len();
             self.stmt(&stmt, in_copy, out)?;
             self.stmts += usize::from(out.len() > before);
-            if self.stmts > MAX_STATEMENTS {
+            if self.stmts > MAX_TASK_STATEMENTS {
                 return None;
             }
         }

@@ -92,12 +92,12 @@ fn find_copied(kernel: &Offloaded, stmts: &[Stmt], reads: &Reads) -> Option<(usi
         let defines = |stmt: &Stmt| matches!(*stmt, Stmt::Let { local: l, .. } if l == local);
         let from = stmts[..to].iter().position(defines)?;
         let Stmt::Let { value, .. } = stmts[from] else { return None };
-        (from + 1 == to || is_stable(nodes, value)).then_some((from, to))
+        (from + 1 == to || can_be_computed_later(nodes, value)).then_some((from, to))
     })
 }
 
 /// Whether a value depends on nothing that changes, so that it may be computed later.
-fn is_stable(nodes: Nodes<'_>, value: ExprId) -> bool {
+fn can_be_computed_later(nodes: Nodes<'_>, value: ExprId) -> bool {
     let mut reach = Reach::new(nodes);
     nodes.reach_expr(value, &mut reach);
     !nodes.exprs[value].kind.is_effect() && !reach.temps && reach.reads_only_immutable(nodes)

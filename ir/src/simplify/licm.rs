@@ -63,7 +63,7 @@ struct InvariantHoister<'k> {
     changed: Vec<bool>,
     /// The replacement of each visited expression.
     replacements: HashMap<ExprId, ExprId>,
-    /// The results of [`inexact`](Self::inexact).
+    /// The results of [`drop_exact_flags`](Self::drop_exact_flags).
     inexact: HashMap<ExprId, ExprId>,
     hoisted: Vec<Stmt>,
 }
@@ -140,7 +140,7 @@ impl InvariantHoister<'_> {
     }
 
     fn hoist(&mut self, value: ExprId, of: &str) -> ExprId {
-        let value = self.inexact(value);
+        let value = self.drop_exact_flags(value);
         let ty = self.kernel.exprs[value].ty;
         // The name of a component, or of a tensor in a struct, is a path.
         let of = of.replace("[]", "").replace('.', "_");
@@ -150,14 +150,14 @@ impl InvariantHoister<'_> {
         self.kernel.exprs.push(Expr::new(ty, ExprKind::Local(local)))
     }
 
-    /// A value in which nothing is exact: before the loop it is also computed where the loop has no iterations, and
-    /// there may be no proof that it does not overflow.
-    fn inexact(&mut self, value: ExprId) -> ExprId {
+    /// A value without the flags [`Expr::exact`]: before the loop it is also computed where the loop has no iterations,
+    /// and there may be no proof that it does not overflow.
+    fn drop_exact_flags(&mut self, value: ExprId) -> ExprId {
         if let Some(known) = self.inexact.get(&value) {
             return *known;
         }
         let Expr { ty, mut kind, exact } = self.kernel.exprs[value].clone();
-        kind.operands_mut(|operand| *operand = self.inexact(*operand));
+        kind.operands_mut(|operand| *operand = self.drop_exact_flags(*operand));
         let new = match exact || kind != self.kernel.exprs[value].kind {
             true => self.kernel.exprs.push(Expr::new(ty, kind)),
             false => value,

@@ -42,7 +42,7 @@ mod exprs;
 mod kernel_body;
 mod stmts;
 
-use crate::{BlockId, ExprId, ParamId, ScalarType};
+use crate::{BlockId, ExprId, ParamId, ScalarType, abi::MAX_SHARED_BYTES};
 
 pub use kernel_body::{verify, verify_offloaded};
 
@@ -152,7 +152,9 @@ pub enum IrRule {
     SharedExtent { name: String },
     #[error("a local array must be immutable and have elements; this one has {len}")]
     LocalArray { len: u32 },
-    #[error("the shared arrays of a block need {bytes} bytes; the maximum is 49152")]
+    #[error(
+        "the shared arrays of constant length of a block need {bytes} bytes; the maximum is {MAX_SHARED_BYTES}"
+    )]
     SharedBytes { bytes: u64 },
     #[error(
         "local `{name}` is an array used as a value, a value used as an array, or an array of another kind; a local array has no atomics"

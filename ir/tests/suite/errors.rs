@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     abi::{ErrorRecord, Form},
-    interp::{Fault, Interpreter, Memory, SliceMemory},
+    interp::{ExecFault, Interpreter, Memory, SliceMemory},
     *,
 };
 
@@ -66,7 +66,7 @@ fn the_error_record_has_launch_and_task_and_keeps_the_first_error() {
 fn the_proven_form_does_not_check_indices() {
     let kernel = out_of_range();
     let fault = run(&kernel, Form::Proven, &[floats(&[2, 4, 3])]).unwrap_err();
-    assert!(matches!(fault, Fault::Address { bytes: 4, write: true, .. }), "{fault}");
+    assert!(matches!(fault, ExecFault::Address { bytes: 4, write: true, .. }), "{fault}");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn endless_loops_run_out_of_fuel() {
     let interpreter = Interpreter::new(&kernel).with_fuel(100);
     let mut memory = SliceMemory::new();
     let fault = interpreter.run_task(TASK, Form::Proven, &[0, 0, 1], &mut memory);
-    assert_eq!(fault, Err(Fault::OutOfFuel));
+    assert_eq!(fault, Err(ExecFault::OutOfFuel));
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn invalid_calls_return_faults() {
     let interpreter = Interpreter::new(&kernel);
     let mut memory = SliceMemory::new();
     let short = interpreter.run_task(TASK, Form::Checked, &[0; 6], &mut memory);
-    assert_eq!(short, Err(Fault::Arguments { needed: 7, found: 6 }));
+    assert_eq!(short, Err(ExecFault::Arguments { needed: 7, found: 6 }));
     let other = interpreter.run_task(TaskId::new(1), Form::Checked, &[0; 7], &mut memory);
-    assert_eq!(other, Err(Fault::NoTask { task: 1 }));
+    assert_eq!(other, Err(ExecFault::NoTask { task: 1 }));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     abi::Form,
-    interp::{Fault, SliceMemory},
+    interp::{ExecFault, SliceMemory},
     launch_analysis::LaunchAnalysis,
     *,
 };
@@ -331,7 +331,7 @@ fn random_proofs(seeds: std::ops::RangeInclusive<u64>) -> [u32; 4] {
             let outcome = match run_with_fuel(&kernel, Form::Checked, &arguments(n, extent), 5_000)
             {
                 Ok(outcome) => outcome,
-                Err(Fault::OutOfFuel) => continue,
+                Err(ExecFault::OutOfFuel) => continue,
                 Err(fault) => panic!("seed {seed}: {fault}"),
             };
             let inside = outcome.error.is_none();

@@ -109,11 +109,16 @@ fn inspections_of_random_kernels_find_the_same_accesses() {
 fn accesses(kernel: &Offloaded, at: usize, args: &[SampleArg]) -> (Vec<u64>, bool) {
     struct Recorded(interp::SliceMemory, Vec<u64>);
     impl interp::Memory for Recorded {
-        fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::Fault> {
+        fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::ExecFault> {
             self.1.push(address);
             self.0.load(address, bytes)
         }
-        fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), interp::Fault> {
+        fn store(
+            &mut self,
+            address: u64,
+            bytes: usize,
+            bits: u64,
+        ) -> Result<(), interp::ExecFault> {
             self.1.push(address);
             self.0.store(address, bytes, bits)
         }

@@ -1,7 +1,7 @@
 //! Calls that kernels give a meaning: parallel blocks, phases, atomics, conversions, functions of types.
 //!
-//! Constructs are recognized by their shape as well as by their name, because the author may rename a function. The
-//! probed copy proves that the paths name the library's functions.
+//! Constructs are recognized by their shape as well as by their name, because the user may rename a function. The
+//! type-inference copy proves that the paths name the library's functions.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quadrants_frontend::{

@@ -108,7 +108,7 @@ impl Invocation {
     }
 
     /// Rewrites the expressions of a macro that kernels can call. The message of an `assert!` without one stays the
-    /// author's text.
+    /// user's text.
     pub(crate) fn rewrite(call: &mut Macro, mut rewrite: impl FnMut(&mut Expr)) {
         let Some(Ok(mut this)) = Self::of(call) else { return };
         match &mut this {

@@ -70,7 +70,7 @@ impl CpuBody<'_> {
                     None => self.reduction_strips(each, &reductions, bounds, pattern, &body),
                 };
             }
-            // The author's block has its own braces; an outer loop needs them around the inner one.
+            // The user's block has its own braces; an outer loop needs them around the inner one.
             let plain =
                 quote!({ #label for #pattern in #support::gate::<__OK, _>(#begin..#end) #body });
             let row = match &strips {
@@ -90,7 +90,7 @@ impl CpuBody<'_> {
         let inspected = self.inspected(&each.body, &variables, &bounds);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let weight = match reductions.is_empty() && is_simple(&each.body) {
-            true => quote!(#support::Simple(#weight)),
+            true => quote!(#support::LightIterationCost(#weight)),
             false => exact_weight(&self.scope, each, Some(&iterated)),
         };
         let method = match &strips {

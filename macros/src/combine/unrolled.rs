@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The most iterations that are written out, of all loops together.
-const MOST: u64 = 64;
+const MAX_UNROLLED_ITERATIONS: u64 = 64;
 
 /// The body of a parallel loop with its serial loops of constant length written out, where these choose parts of
 /// `local`. `None` if there are none, or too many iterations.
@@ -25,7 +25,7 @@ pub(super) fn unrolled(body: &syn::Block, local: &Ident) -> Option<syn::Block> {
     let mut body = body.clone();
     let mut unroll = Unroll { local, written: 0 };
     unroll.visit_block_mut(&mut body);
-    (1..=MOST).contains(&unroll.written).then_some(body)
+    (1..=MAX_UNROLLED_ITERATIONS).contains(&unroll.written).then_some(body)
 }
 
 struct Unroll<'a> {
@@ -45,7 +45,7 @@ impl VisitMut for Unroll<'_> {
         }
         let inner = (self.written - before).max(1);
         self.written = before.saturating_add(inner.saturating_mul(last - first));
-        if self.written > MOST {
+        if self.written > MAX_UNROLLED_ITERATIONS {
             return;
         }
         let at = Span::mixed_site().located_at(spans::first(each));

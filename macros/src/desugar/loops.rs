@@ -152,7 +152,7 @@ struct ElementBindings {
     /// Whether the loop has several arrays.
     several: bool,
     lets: Vec<TokenStream>,
-    /// The names that are references in the author's code.
+    /// The names that are references in the user's code.
     references: Vec<Ident>,
     /// The names of elements that the loop changes, the name at the root of the array's place, and the element.
     places: Vec<(Ident, Ident, Expr)>,

@@ -19,8 +19,8 @@ pub(crate) fn ungated() -> TokenStream {
     )
 }
 
-/// Silences lints that rustc reports in the probed copy, where the author's lint levels apply. Lints for unused names
-/// stay: in that copy, the probes use all names.
+/// Silences lints that rustc reports in the type-inference copy, where the user's lint levels apply. Lints for unused
+/// names stay: in that copy, the probes use all names.
 pub(crate) fn quiet() -> TokenStream {
     quote! {
         #[allow(

@@ -1,4 +1,4 @@
-//! What is emitted for a func: the author's function, and a type under its name with what kernels call.
+//! What is emitted for a func: the user's function, and a type under its name with what kernels call.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};

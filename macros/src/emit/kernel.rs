@@ -16,7 +16,7 @@ use super::{
 use crate::{attribute::Paths, body::CpuBody, signature::Param, spans, tokens::internal};
 
 /// A kernel's block with `break`s of a label instead of its `return`s, and the label if there is one: the CPU body
-/// continues after the author's code.
+/// continues after the user's code.
 fn with_breaks(block: &syn::Block) -> (syn::Block, Option<Lifetime>) {
     struct Returns {
         label: Lifetime,
@@ -154,7 +154,7 @@ impl Emission<'_> {
                 const IDENTITIES: &'static [&'static #support::Identity] = #identities;
             }
             // SAFETY: the tree and `run` are made of the same tokens. `run` uses `cx` as the tree's function says, and
-            // no token of the author's can name it.
+            // no token of the user's can name it.
             #quiet
             unsafe impl #declared #support::Body for #of #bounds {
                 const NAME: &'static ::core::primitive::str = #name;

@@ -1,4 +1,5 @@
-//! The probed copy of a function, and its source for the IR: the syntax tree, and the types that the probes found.
+//! The type-inference copy of a function, and its source for the IR: the syntax tree, and the types that the probes
+//! found.
 
 use std::collections::HashSet;
 
@@ -432,8 +433,8 @@ fn in_scope_or(
     }}
 }
 
-/// The constant of a name, or a placeholder where there is none: the probed copy reports an unknown name with the
-/// locals that resemble it. The import finds constants only, as its type is always that of the inner scope.
+/// The constant of a name, or a placeholder where there is none: the type-inference copy reports an unknown name with
+/// the locals that resemble it. The import finds constants only, as its type is always that of the inner scope.
 fn unknown_or_constant(private: &TokenStream, support: &TokenStream, name: &Ident) -> TokenStream {
     let import = quote_spanned!(name.span()=> use #name as __Constant;);
     quote_spanned! {name.span()=> || {

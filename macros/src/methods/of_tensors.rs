@@ -16,7 +16,7 @@ use crate::{
     tokens::method_number,
 };
 
-/// A type or block of the author's without the names of lifetimes, which free functions do not have.
+/// A type or block of the user's without the names of lifetimes, which free functions do not have.
 struct Elided;
 
 impl VisitMut for Elided {
@@ -48,7 +48,7 @@ pub(crate) fn refused(block: &ItemImpl) -> Option<syn::Error> {
     others.next().map(|param| syn::Error::new_spanned(param, message))
 }
 
-/// What kernels call for one method. The author's method is changed to panic, as a func with tensors does on the host.
+/// What kernels call for one method. The user's method is changed to panic, as a func with tensors does on the host.
 pub(crate) fn expand(
     attribute: &Attribute,
     of: &Type,

@@ -118,7 +118,7 @@ impl BodyRewriter<'_> {
         let (of, name) = split_function(&path.path)?;
         let text = name.to_string();
         if is_type_name(&text) {
-            // The value of a tuple struct: a pattern in the probed copy proves that.
+            // The value of a tuple struct: a pattern in the type-inference copy proves that.
             return None;
         }
         let start = spans::first(path);

@@ -11,7 +11,7 @@ impl BodyRewriter<'_> {
     /// Makes a division safe whose divisor may be zero, or -1 with a quotient that does not fit. Returns its
     /// replacement, or `None` if it is safe already or only its divisor had to be wrapped in place.
     ///
-    /// `start` is the location of the author's first token, which identifies the division in error reports.
+    /// `start` is the location of the user's first token, which identifies the division in error reports.
     pub(super) fn division(&self, binary: &mut syn::ExprBinary, start: Span) -> Option<Expr> {
         if !is_division(&binary.op) || is_safe_divisor(&binary.right) {
             return None;
@@ -48,7 +48,7 @@ impl BodyRewriter<'_> {
         }))
     }
 
-    /// Checks the step of `range.step_by(step)`, which the author wrote at `start`.
+    /// Checks the step of `range.step_by(step)`, which the user wrote at `start`.
     pub(super) fn check_step(&self, call: &mut syn::ExprMethodCall, start: Option<Span>) {
         let is_step = call.method == "step_by";
         let by = call.args.first_mut().filter(|by| is_step && !is_safe_divisor(by));

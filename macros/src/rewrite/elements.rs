@@ -1,4 +1,4 @@
-//! Elements of tensors in a CPU body, and parts of elements. An access follows the author's fields and indices to a
+//! Elements of tensors in a CPU body, and parts of elements. An access follows the user's fields and indices to a
 //! location, and reads or writes the value there.
 
 use proc_macro2::{Span, TokenStream};

@@ -152,7 +152,7 @@ pub fn saxpy<'launch>(
             cx.par_for(
                 ::quadrants::macro_support::body::LoopAt::range(0usize, 0usize),
                 0..::quadrants::macro_support::body::ElementCount::element_count(&x),
-                ::quadrants::macro_support::body::Simple(10u32),
+                ::quadrants::macro_support::body::LightIterationCost(10u32),
                 #[inline(always)]
                 move |([(begin0, end0)], chunk)| {
                     let mut y = ::quadrants::macro_support::body::WithCheckMode::with_check_mode(

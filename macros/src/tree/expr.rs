@@ -419,7 +419,7 @@ impl TreeBuilder {
     /// Passes a func through a probe, which sees its generic arguments.
     fn func(&mut self, callee: &mut syn::Expr, path: syn::ExprPath) -> u32 {
         let func = self.funcs.len() as u32;
-        // rustc reports errors in the call at these tokens: so all have spans of the author's.
+        // rustc reports errors in the call at these tokens: so all have spans of the user's.
         let (first, last) = (spans::first(&path), spans::last(&path));
         let probe = Ident::new(&format!("__func{func}"), first);
         let mut passed = Group::new(Delimiter::Parenthesis, callee_value(&path));
@@ -589,7 +589,7 @@ fn is_half_conversion(name: &str) -> bool {
 }
 
 /// The position of a path or of a `cfg!` in a table, to which it is added if it is new. Equal texts are one path only
-/// in the author's scope: `$crate` and a leading `::` mean what the macro that wrote them makes them mean.
+/// in the user's scope: `$crate` and a leading `::` mean what the macro that wrote them makes them mean.
 fn position_of(table: &mut Vec<syn::Expr>, path: syn::Expr) -> u32 {
     let text = path.to_token_stream().to_string();
     let known = (!depends_on_macro(&text))

@@ -193,7 +193,7 @@ impl TreeBuilder {
             {
                 None
             }
-            // A constant. If none has the name, rustc reports it in the probed copy.
+            // A constant. If none has the name, rustc reports it in the type-inference copy.
             Pat::Ident(PatIdent {
                 by_ref: None, mutability: None, subpat: None, ident, ..
             }) if is_constant_pattern(ident) => self.equal(syn::parse_quote!(#ident), matched),

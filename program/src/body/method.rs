@@ -196,7 +196,7 @@ where
 }
 
 /// The type of the result of an associated function of `T`, whose arguments are `A`. If there is no such function even
-/// on the host, or if its result is no kernel value, rustc knows no such type, and reports only that.
+/// on the host, or if its result is not a kernel value, rustc knows no such type, and reports only that.
 #[diagnostic::on_unimplemented(
     message = "`{T}` has no such function in kernels, with these arguments",
     label = "not a function that kernels can call"

@@ -1,7 +1,8 @@
 //! The traits whose methods kernels can call without an import.
 //!
-//! The never-called copy of a kernel, from which rustc infers types, has them in scope. If a user's trait has a method
-//! of the same name, rustc reports the call as ambiguous. The CPU body does not resolve methods by traits in scope.
+//! The type-inference copy of a kernel, from which rustc infers types, has them in scope. If a user's trait has a
+//! method of the same name, rustc reports the call as ambiguous. The CPU body does not resolve methods by traits in
+//! scope.
 
 use crate::{Element, Vector};
 
@@ -13,7 +14,7 @@ pub mod in_scope {
     pub use crate::Number as _;
 }
 
-/// The method with which the macros make `map` of vectors and arrays, for components of type `U` in the result.
+/// The method that the expansion of `map` of vectors and arrays calls, for components of type `U` in the result.
 pub trait MapMethods<U> {
     /// The type of the result.
     type Mapped;

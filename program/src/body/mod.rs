@@ -75,7 +75,8 @@ pub use method_scope::{MapMethods, in_scope};
 pub use native::{Body, NativeBody};
 pub use not_a_func::{ByMut, ByRef, ByValue, ByView, NotAFunc};
 pub use parallel::{
-    Chunk, Estimate, LoopInt, Middle, RegionBlock, Simple, Weight, loop_cost, total_cost,
+    Chunk, Estimate, LightIterationCost, LoopInt, Middle, RegionBlock, Weight, loop_cost,
+    total_cost,
 };
 pub use partial::Partial;
 pub(crate) use println::{HostMessageList, HostMessages};
@@ -116,7 +117,7 @@ pub use crate::value::{
     HasElement, HasField, UnknownConstant,
     callable::{Callee, Func, Function, HasMethod, HasTensorMethod, Method},
     identity::{Identity, TypePart},
-    memory::{AggregateRef, Dense, Memory, ScalarRef, Strided},
+    memory::{AggregateRef, Memory, ScalarMemory, ScalarRef, Strided},
     numeric::{Float, Number},
 };
 pub use crate::{

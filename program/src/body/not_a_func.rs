@@ -12,18 +12,18 @@ use crate::value::{
     identity::Identity,
 };
 
-/// A function that is not a func. `Passing` is how each argument is passed.
+/// A function that is not a func. `ParamAdapter` is how each argument is passed.
 #[derive(Debug)]
-pub struct NotAFunc<Passing>(PhantomData<Passing>);
+pub struct NotAFunc<ParamAdapter>(PhantomData<ParamAdapter>);
 
 // SAFETY: callers do not compile.
 #[diagnostic::do_not_recommend]
-unsafe impl<Passing> Func for NotAFunc<Passing> {
+unsafe impl<ParamAdapter> Func for NotAFunc<ParamAdapter> {
     const IS: bool = false;
 }
 
 /// How the parameter of a function has its argument `A`, which kernels pass by value.
-pub trait Passing<A, Parameter> {}
+pub trait ParamAdapter<A, Parameter> {}
 
 /// `a`
 #[derive(Debug)]
@@ -41,10 +41,10 @@ pub struct ByMut;
 #[derive(Debug)]
 pub struct ByView;
 
-impl<A> Passing<A, A> for ByValue {}
-impl<A> Passing<A, &A> for ByRef {}
-impl<A> Passing<A, &mut A> for ByMut {}
-impl<A, Parameter> Passing<A, Parameter> for ByView {}
+impl<A> ParamAdapter<A, A> for ByValue {}
+impl<A> ParamAdapter<A, &A> for ByRef {}
+impl<A> ParamAdapter<A, &mut A> for ByMut {}
+impl<A, Parameter> ParamAdapter<A, Parameter> for ByView {}
 
 impl<Of> NotAFunc<Of> {
     /// As that of a func.
@@ -73,7 +73,7 @@ macro_rules! callable {
                 $(_: $arg),*
             ) -> R
             where
-                $($how: Passing<$arg, $parameter>,)*
+                $($how: ParamAdapter<$arg, $parameter>,)*
             {
                 unreachable!("this function is not a func")
             }

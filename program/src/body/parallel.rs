@@ -38,7 +38,7 @@ pub trait Weight: Copy {
 
 /// The cost of an iteration with little work; a long loop of such iterations is memory-bound.
 #[derive(Clone, Copy, Debug)]
-pub struct Simple(pub u32);
+pub struct LightIterationCost(pub u32);
 
 /// The cost of an iteration: that of its code outside of inner loops, and those of inner loops.
 #[inline(always)]
@@ -152,7 +152,7 @@ impl Weight for u32 {
     }
 }
 
-impl Weight for Simple {
+impl Weight for LightIterationCost {
     const SIMPLE: bool = true;
 
     #[inline(always)]

@@ -6,8 +6,8 @@ use quadrants_ir::types::Type;
 
 use crate::{Element, KernelValue, Number, Vector, value::identity::Identity};
 
-/// A type that rustc infers. The never-called copy of a kernel passes a binding to [`observe`](Self::observe); the code
-/// around the copy then reads the binding's type from the probe.
+/// A type that rustc infers. The type-inference copy of a kernel passes a binding to [`observe`](Self::observe); the
+/// code around the copy then reads the binding's type from the probe.
 ///
 /// # Examples
 /// ```
@@ -148,7 +148,7 @@ pub const fn identity<T: Copy>(value: T) -> T {
 /// Requires that two functions have the same type, and so that a name in a kernel means this crate's function.
 pub const fn same_function<F: Copy>(_one: F, _other: F) {}
 
-/// Whether the never-called copy of a kernel is free of errors; see [`gate`].
+/// Whether the type-inference copy of a kernel is free of errors; see [`gate`].
 #[derive(Debug)]
 pub enum Gate<const OK: bool> {}
 
@@ -185,8 +185,8 @@ impl Probes {
 
 /// Returns a value unchanged, and suppresses duplicate errors.
 ///
-/// `OK` is a constant that contains the never-called copy of a kernel. If rustc finds errors in that copy, then `OK` is
-/// an error, and so is the type of this function's result; rustc reports nothing about uses of a value of an error
+/// `OK` is a constant that contains the type-inference copy of a kernel. If rustc finds errors in that copy, then `OK`
+/// is an error, and so is the type of this function's result; rustc reports nothing about uses of a value of an error
 /// type. So a mistake that the CPU body repeats is reported for the copy only.
 #[inline(always)]
 pub fn gate<const OK: bool, T>(value: T) -> <Gate<OK> as OpenGate>::Passed<T>

@@ -1,9 +1,9 @@
 //! Type sites: compares the types of expressions in a CPU body with the types that the IR has for them.
 //!
-//! The IR takes types from the never-called copy of a function, in which rustc inferred them. rustc infers the types of
-//! the CPU body separately. Each place at which the IR uses an inferred type is a *type site* with a number. The copy
-//! fills a table with the identity of the type at each site. The body compares its own type with that entry at compile
-//! time. So a program in which the two differ does not compile, whatever the reason.
+//! The IR takes types from the type-inference copy of a function, in which rustc inferred them. rustc infers the types
+//! of the CPU body separately. Each place at which the IR uses an inferred type is a *type site* with a number. The
+//! copy fills a table with the identity of the type at each site. The body compares its own type with that entry at
+//! compile time. So a program in which the two differ does not compile, whatever the reason.
 
 use std::marker::PhantomData;
 

@@ -12,6 +12,7 @@ use super::recorded::{CapturedLaunch, OwnedArg, Recorded};
 use crate::{
     Error, Result,
     arguments::{ArgKind, ReusedArgList, TensorArg, TensorMemory},
+    error::captured,
     launcher::{kernel_context::KernelContext, param_code::ParamCode},
     state::ProgramInner,
 };
@@ -100,7 +101,7 @@ impl NamedArgs<'_> {
     /// Checks that the tensors can be arguments in a program, and waits for their first fills.
     pub(super) fn check(&self, program: &Arc<ProgramInner>) -> Result<()> {
         self.args.tensors.iter().try_for_each(|tensor| match tensor.memory {
-            TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
+            TensorMemory::Host(_) => Err(Error::Capture { what: captured::HOST_ARRAY }),
             TensorMemory::Device(device_tensor) => {
                 device_tensor.check_argument_of(program, None)?;
                 device_tensor.check_contiguous("an argument of a graph's launch")?;

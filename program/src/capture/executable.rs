@@ -8,7 +8,6 @@ use smallvec::SmallVec;
 
 use super::{
     args::{ReplacedLaunch, Replacements},
-    record::MAX_COPY_NODE,
     recorded::{CapturedCopy, CapturedLaunch, Dependencies, Recorded, RecordedWork},
 };
 use crate::{
@@ -486,7 +485,7 @@ impl Executable {
                 }
                 RecordedWork::Copy(copy) => {
                     for span in &copy.spans {
-                        for part in span.parts(MAX_COPY_NODE) {
+                        for part in span.parts(rt::Graph::MAX_COPY_BYTES) {
                             push(SpanKind::CopyOnDevice, "copy", Some(part.bytes as u64));
                         }
                     }

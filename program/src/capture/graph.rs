@@ -8,7 +8,6 @@ use super::{
     args::{NONE, NameCache, NamedArgs, ReplacedLaunch, Replacements},
     executable::{Change, Executables, wanted},
     graph_hazards,
-    record::FOREIGN,
     recorded::{CapturedCopy, Dependencies, OwnedArg, Recorded, RecordedWork},
 };
 use crate::{
@@ -16,6 +15,7 @@ use crate::{
     arguments::{
         Arg, ArgKind, ReusedArgList, TensorArg, launch_uses::LaunchUses, target::LaunchTarget,
     },
+    error::captured,
     launcher::param_code::ParamCode,
     state::{ProgramShared, StreamState, device_tensor::DeviceTensor, order::order_after},
     thread_state::{
@@ -299,7 +299,7 @@ fn replay(
                 context.enqueue_prepared(shared, id, prepared, words, target)?;
             }
             // Not captured on devices without graphs.
-            RecordedWork::Foreign(_) => return Err(Error::Capture { what: FOREIGN }),
+            RecordedWork::Foreign(_) => return Err(Error::Capture { what: captured::FOREIGN }),
             RecordedWork::Copy(CapturedCopy { from, to, spans, .. }) => {
                 for span in spans {
                     let (dst, src) = (to.address(), from.address());

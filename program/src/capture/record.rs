@@ -8,7 +8,7 @@ use std::{
 };
 
 use quadrants_rhi::StreamHandle;
-use quadrants_runtime::{Buffer, ChildGraph};
+use quadrants_runtime::{self as rt, Buffer, ChildGraph};
 
 use super::{
     graph_hazards,
@@ -23,6 +23,7 @@ use crate::{
         ArgKind, ArgList, launch_uses::LaunchUses, operation_tensors::OperationTensors,
         target::LaunchTarget,
     },
+    error::captured,
     kernel::kernel_def::KernelDef,
     launcher::{argument_head::COPY_KERNEL_ID, kernel_context::TensorParamUse},
     state::{ProgramInner, ProgramShared, StreamState, device_tensor::DeviceTensor},
@@ -48,12 +49,6 @@ struct Recording {
     /// The dependencies that the last record of each event stands for.
     events: HashMap<u64, Dependencies>,
 }
-
-/// What [`Error::Capture`] names on devices without graphs.
-pub(super) const FOREIGN: &str = "a foreign operation on a device without graphs";
-
-/// The largest copy that a graph node makes.
-pub(super) const MAX_COPY_NODE: usize = 1 << 30;
 
 impl Recording {
     /// Adds an operation of the stream of its stamp.
@@ -103,7 +98,7 @@ impl CaptureRecorder for Capture {
         LaunchTarget { stream, checks, at }: LaunchTarget<'_>,
     ) -> Result<()> {
         if has_value {
-            return Err(Error::Capture { what: "a kernel with a value" });
+            return Err(Error::Capture { what: captured::KERNEL_WITH_VALUE });
         }
         let owned = args.iter().map(|arg| OwnedArg::new(&arg)).collect::<Result<Vec<_>>>()?;
         let shared = &self.program.shared;
@@ -191,7 +186,7 @@ impl CaptureRecorder for Capture {
             id,
             from: from.buffer.clone(),
             to: to.buffer.clone(),
-            spans: spans.iter().flat_map(|span| span.parts(MAX_COPY_NODE)).collect(),
+            spans: spans.iter().flat_map(|span| span.parts(rt::Graph::MAX_COPY_BYTES)).collect(),
             params,
         };
         let op = Op { stamp: stream.stream.newest(), at, args, work: RecordedWork::Copy(copy) };
@@ -211,7 +206,7 @@ impl CaptureRecorder for Capture {
     ) -> Result<()> {
         let shared = &self.program.shared;
         if !shared.graphs.enabled {
-            return Err(Error::Capture { what: FOREIGN });
+            return Err(Error::Capture { what: captured::FOREIGN });
         }
         let (id, params) = tensors.named(name, &shared.operation_names);
         let args = tensors.tensors().iter().zip(tensors.writes());
@@ -242,7 +237,7 @@ impl CaptureRecorder for Capture {
     fn wait_event(&self, event: u64, stream: &StreamState) -> Result<()> {
         let Recording { streams, events, .. } = &mut *self.recording.borrow_mut();
         let Some(recorded) = events.get(&event) else {
-            return Err(Error::Capture { what: "a wait for an event that was recorded outside" });
+            return Err(Error::Capture { what: captured::WAIT_FOR_OUTSIDE });
         };
         let dependencies = streams.entry(stream.stream.id()).or_default();
         for op in recorded {

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::{
     Error, Result,
     arguments::{ArgKind, TensorArg, TensorMemory},
+    error::captured,
     launch::prepared::PreparedLaunch,
     launcher::{
         kernel_context::{KernelContext, TensorParamUse},
@@ -140,7 +141,7 @@ impl OwnedArg {
         match arg {
             ArgKind::Scalar(code, bits) => Ok(Self::Scalar(*code, *bits)),
             ArgKind::Tensor(code, TensorArg { memory, shape, component }) => match memory {
-                TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
+                TensorMemory::Host(_) => Err(Error::Capture { what: captured::HOST_ARRAY }),
                 TensorMemory::Device(device_tensor) => {
                     // The graph is launched on any stream.
                     device_tensor.finish_fill()?;
@@ -155,10 +156,10 @@ impl OwnedArg {
         }
     }
 
-    /// The argument of an operation that is no launch.
+    /// The argument of an operation that is not a launch.
     pub(super) fn of_tensor(tensor: &TensorArg<'_>, writable: bool) -> Result<Self> {
         let Some(device_tensor) = tensor.device_tensor() else {
-            return Err(Error::Capture { what: "a host array" });
+            return Err(Error::Capture { what: captured::HOST_ARRAY });
         };
         device_tensor.finish_fill()?;
         let component = tensor.component.copied();

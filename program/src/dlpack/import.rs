@@ -124,7 +124,7 @@ impl Program {
     }
 }
 
-/// The scalars of elements with one component: their type, and their number where the elements are no scalars.
+/// The scalars of elements with one component: their type, and their number where the elements are not scalars.
 pub(super) fn scalars_of<T: KernelValue>(
     storage: &StorageLayout,
 ) -> Result<(quadrants_ir::ScalarType, Option<usize>), DlpackProblem> {

@@ -111,7 +111,7 @@ impl ManagedTensor {
         }
     }
 
-    /// The address of the first element. `None` where it is no address.
+    /// The address of the first element. `None` where it is not an address.
     pub(super) fn address(&self) -> Option<u64> {
         let DLTensor { data, byte_offset, .. } = *self.tensor();
         (data.addr() as u64).checked_add(byte_offset)

@@ -44,7 +44,7 @@ pub enum DlpackProblem {
         .expected.device_id, .expected.device_type, type_name(.expected.device_type)
     )]
     Device {
-        /// Its device.
+        /// The device that has the memory.
         found: DLDevice,
         /// The program's device.
         expected: DLDevice,
@@ -64,19 +64,22 @@ pub enum DlpackProblem {
     },
     /// The number of dimensions is another one.
     #[error(
-        "its number of dimensions is {found}, and that of the tensor {expected}; help: reshape it. The \
-         scalars of vectors are a dimension"
+        "its number of dimensions is {found}, and that of the tensor {expected}; help: reshape it (the scalars of vectors \
+         are a dimension)"
     )]
     Rank {
         /// Its number of dimensions.
         found: usize,
-        /// That of the tensor, and one for the scalars of elements that are no scalars.
+        /// That of the tensor, and one for the scalars of elements that are not scalars.
         expected: usize,
     },
     /// An extent is negative, or not the number of scalars of the elements.
     #[error(
-        "its extent is {extent} on axis {axis}{}; help: reshape it",
-        .expected.map_or_else(String::new, |of| format!(", and the elements of the tensor have {of} scalars there"))
+        "its extent is {extent} on axis {axis}{}",
+        .expected.map_or_else(
+            || "; help: use a producer that fills in the extents".to_owned(),
+            |of| format!(", and the elements of the tensor have {of} scalars there; help: reshape it")
+        )
     )]
     Extent {
         /// The axis, from 0.
@@ -92,7 +95,7 @@ pub enum DlpackProblem {
          indices one element, and are 1 between the scalars of a vector; help: make it contiguous first"
     )]
     Strides {
-        /// Its shape.
+        /// The shape of the imported tensor.
         shape: Vec<i64>,
         /// Its strides, in elements.
         strides: Vec<i64>,
@@ -100,7 +103,7 @@ pub enum DlpackProblem {
     /// The elements must not be written.
     #[error("its elements must not be written; help: `from_dlpack_read_only`, or a copy")]
     ReadOnly,
-    /// The sum of address and offset is no address.
+    /// The sum of address and offset is not an address.
     #[error(
         "its address and its byte offset exceed 64 bits; help: use a producer that fills in the address"
     )]

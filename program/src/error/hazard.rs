@@ -16,7 +16,7 @@ pub struct Hazard {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct HazardUse {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
     /// The tensor parameter.
     pub parameter: String,
@@ -42,7 +42,7 @@ impl fmt::Display for Hazard {
         write!(
             f,
             "`{}` on stream {} ({}) {} `{}`, and nothing orders it after `{}` on stream {} ({}), which {} the same \
-             memory as `{}`; help: record an event there and make stream {} wait for it",
+             memory as `{}`; help: record an event on stream {} after `{}`, and make stream {} wait for it",
             later.kernel,
             later.stream,
             later.at,
@@ -53,6 +53,8 @@ impl fmt::Display for Hazard {
             earlier.at,
             earlier.does(),
             earlier.parameter,
+            earlier.stream,
+            earlier.kernel,
             later.stream,
         )
     }

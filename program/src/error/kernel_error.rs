@@ -7,7 +7,7 @@ use quadrants_ir::format::comparison_text;
 #[error("kernel `{kernel}` ({file}:{line}): {cause}")]
 #[non_exhaustive]
 pub struct KernelError {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
     /// Its source file.
     pub file: String,
@@ -27,7 +27,7 @@ pub struct KernelError {
 pub enum KernelErrorCause {
     /// An index was out of range.
     #[error(
-        "index {index:?} of `{tensor}` is out of range for its shape {shape:?}; help: put a condition around the access, or launch with other extents"
+        "index {index:?} of `{tensor}` is out of range for its shape {shape:?}; help: put a condition around the access, or correct the index or the shape"
     )]
     IndexOutOfRange {
         /// The tensor parameter, the shared array of a block, or the indexed local value.

@@ -43,7 +43,7 @@ pub enum NpyProblem {
     Truncated {
         /// The shape in its header.
         shape: Vec<usize>,
-        /// Its size.
+        /// The size of the file in bytes.
         bytes: u64,
     },
 }

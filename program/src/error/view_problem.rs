@@ -7,7 +7,7 @@ use crate::{Error, value::strided::Strided};
 #[non_exhaustive]
 pub enum ViewProblem {
     /// The tensor has no axis of this number.
-    #[error("a tensor of shape {shape:?} has no axis {axis}; help: axes are counted from 0")]
+    #[error("a tensor of shape {shape:?} has no axis {axis}; help: use an axis in 0..{}", shape.len())]
     NoAxis {
         /// The axis.
         axis: usize,
@@ -16,7 +16,8 @@ pub enum ViewProblem {
     },
     /// A range or an index is not inside an axis.
     #[error(
-        "{begin}..{end} is not inside axis {axis} of a tensor of shape {shape:?}; help: use a range inside the axis"
+        "{begin}..{end} is not inside axis {axis} of a tensor of shape {shape:?}; help: use a range within 0..{}",
+        shape.get(*.axis).copied().unwrap_or_default()
     )]
     Range {
         /// The axis.
@@ -36,7 +37,8 @@ pub enum ViewProblem {
     },
     /// The given axes are not all axes of the tensor, each once.
     #[error(
-        "{axes:?} does not name each axis of a tensor of shape {shape:?} once; help: name each axis once"
+        "{axes:?} does not name each axis of a tensor of shape {shape:?} once; help: pass a permutation of 0..{}",
+        shape.len()
     )]
     Permutation {
         /// The axes.

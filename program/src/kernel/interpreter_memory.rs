@@ -1,6 +1,6 @@
 //! Host memory as the memory of the IR interpreter, which runs kernels made at run time on the CPU.
 
-use quadrants_ir::interp::{Fault, Memory};
+use quadrants_ir::interp::{ExecFault, Memory};
 
 /// The memory of this process, accessed without checks.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl InterpreterMemory {
 
 impl Memory for InterpreterMemory {
     #[inline]
-    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, ExecFault> {
         let mut word = [0u8; 8];
         // SAFETY: by the contract of `new`.
         unsafe {
@@ -31,7 +31,7 @@ impl Memory for InterpreterMemory {
     }
 
     #[inline]
-    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), Fault> {
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), ExecFault> {
         let word = bits.to_le_bytes();
         // SAFETY: by the contract of `new`.
         unsafe {

@@ -11,8 +11,11 @@ use crate::{
     program_registry,
 };
 
-/// Kernel numbers are below this: a launch word has 24 bits for them, and the largest is reserved for captured copies.
-const MAX_KERNELS: u32 = (1 << 24) - 1;
+/// The number of bits of a launch word that hold a kernel number.
+pub(crate) const KERNEL_BITS: u32 = 24;
+
+/// Kernel numbers are below this, the largest that a launch word can hold: it is reserved for captured copies.
+pub(crate) const MAX_KERNELS: u32 = (1 << KERNEL_BITS) - 1;
 
 static NUMBERS: Mutex<FreeNumbers> = Mutex::new(FreeNumbers { free: Vec::new(), next: 0 });
 

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 /// Enough buckets for 32-bit indices.
 const BUCKETS: usize = 32;
-const FIRST: usize = 16;
+const FIRST_BUCKET_LEN: usize = 16;
 
 /// A sparse table by index. Bucket `k` holds `16 * 2^k` slots, allocated when the first is needed.
 pub(crate) struct StableTable<T> {
@@ -71,17 +71,18 @@ impl<T> StableTable<T> {
 
     #[inline]
     fn position(index: u32) -> (usize, usize) {
-        let shifted = u64::from(index) + FIRST as u64;
+        let shifted = u64::from(index) + FIRST_BUCKET_LEN as u64;
         let log = shifted.ilog2();
         // The remainder changes nothing; it lets the compiler drop the bounds check.
-        (((log - FIRST.ilog2()) as usize) % BUCKETS, (shifted ^ 1 << log) as usize)
+        (((log - FIRST_BUCKET_LEN.ilog2()) as usize) % BUCKETS, (shifted ^ 1 << log) as usize)
     }
 
     #[inline]
     fn bucket(&self, bucket: usize) -> Option<&[Slot<T>]> {
         let first = self.buckets[bucket].load(Acquire);
         // SAFETY: the bucket was allocated with as many slots, which live as long as the table.
-        (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, FIRST << bucket) })
+        (!first.is_null())
+            .then(|| unsafe { slice::from_raw_parts(first, FIRST_BUCKET_LEN << bucket) })
     }
 
     #[inline]
@@ -125,7 +126,7 @@ impl<T> StableTable<T> {
 
     #[cold]
     fn make_bucket(&self, bucket: usize) -> &[Slot<T>] {
-        let slots: Box<[Slot<T>]> = (0..FIRST << bucket).map(|_| Slot::new()).collect();
+        let slots: Box<[Slot<T>]> = (0..FIRST_BUCKET_LEN << bucket).map(|_| Slot::new()).collect();
         let slots = Box::into_raw(slots);
         let first = &self.buckets[bucket];
         if first.compare_exchange(ptr::null_mut(), slots.cast(), AcqRel, Acquire).is_err() {
@@ -156,7 +157,7 @@ impl<T> Drop for StableTable<T> {
         for (bucket, first) in self.buckets.iter_mut().enumerate() {
             let first = *first.get_mut();
             if !first.is_null() {
-                let slots = ptr::slice_from_raw_parts_mut(first, FIRST << bucket);
+                let slots = ptr::slice_from_raw_parts_mut(first, FIRST_BUCKET_LEN << bucket);
                 // SAFETY: from `make_bucket`, with as many slots.
                 drop(unsafe { Box::from_raw(slots) });
             }

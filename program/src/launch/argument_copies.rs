@@ -31,12 +31,12 @@ pub(super) fn copies_strided(shared: &ProgramShared) -> bool {
 
 /// What a copy was made of.
 #[derive(Clone, Copy)]
-enum Original<'a> {
+enum CopySource<'a> {
     Host(&'a dyn HostElements),
     Device(&'a DeviceTensor),
 }
 
-impl<'a> Original<'a> {
+impl<'a> CopySource<'a> {
     /// What must be copied for an argument, where it must be.
     fn of(tensor: &TensorArg<'a>, program: &ProgramShared) -> Option<Self> {
         match tensor.memory {
@@ -66,26 +66,27 @@ pub(super) fn launch_with_copies<R>(
 ) -> Result<R> {
     let shared = &*program.shared;
     // Until copies are written back, so that no graph uses the elements meanwhile.
-    let copies_tensors =
-        |tensor: &TensorArg<'_>| matches!(Original::of(tensor, shared), Some(Original::Device(_)));
+    let copies_tensors = |tensor: &TensorArg<'_>| {
+        matches!(CopySource::of(tensor, shared), Some(CopySource::Device(_)))
+    };
     let uses_shared = || args.tensors.iter().any(copies_tensors) && any_shared(&args.tensors);
     let _exclusion = shared.host_exclusion.lock(uses_shared);
     // One copy per tensor: the components of a tensor of structs follow each other.
-    let mut copies: SmallVec<[(Original<'_>, bool, DeviceTensor); 4]> = SmallVec::new();
+    let mut copies: SmallVec<[(CopySource<'_>, bool, DeviceTensor); 4]> = SmallVec::new();
     let mut copy_indices: SmallVec<[Option<usize>; 8]> = SmallVec::new();
     for arg in args.iter() {
         let ArgKind::Tensor(code, tensor) = arg else { continue };
-        let Some(original) = Original::of(&tensor, shared) else {
+        let Some(original) = CopySource::of(&tensor, shared) else {
             copy_indices.push(None);
             continue;
         };
         if !copies.last().is_some_and(|(last, ..)| last.is(original)) {
             let copy = match original {
-                Original::Host(array) => {
+                CopySource::Host(array) => {
                     array.check_address()?;
                     array.to_device(program, stream)?
                 }
-                Original::Device(of) => of.to_contiguous(count(tensor.shape), stream)?,
+                CopySource::Device(of) => of.to_contiguous(count(tensor.shape), stream)?,
             };
             copies.push((original, code.is_writable(), copy));
         }
@@ -99,7 +100,7 @@ pub(super) fn launch_with_copies<R>(
         {
             tensor.memory = TensorMemory::Device(copy);
             // A copy of a host array has the array's layout.
-            if let (Original::Device(of), Some(component)) = (original, tensor.component) {
+            if let (CopySource::Device(of), Some(component)) = (original, tensor.component) {
                 let at = of.storage.components.iter().position(|one| ptr::eq(one, component));
                 tensor.component = at.and_then(|at| copy.storage.components.get(at));
             }
@@ -120,11 +121,11 @@ pub(super) fn launch_with_copies<R>(
     for (original, writable, copy) in &copies {
         let copied = match original {
             // SAFETY: a writable argument is borrowed by `&mut`.
-            Original::Host(array) if *writable && result.is_ok() => unsafe {
+            CopySource::Host(array) if *writable && result.is_ok() => unsafe {
                 array.copy_back(copy)
             },
             // As for a tensor that the kernel wrote itself, what it wrote before an error stays.
-            Original::Device(of) if *writable && ran => of.copy_contiguous(copy, stream),
+            CopySource::Device(of) if *writable && ran => of.copy_contiguous(copy, stream),
             _ => Ok(()),
         };
         // The others are copied back all the same.

@@ -17,7 +17,7 @@ use crate::{
     launcher::{
         argument_head::write_head,
         kernel_context::{FastPathKind, KernelContext},
-        launch_cache::{Checks, LaunchDecision, Wanted},
+        launch_cache::{AcceptedForms, Checks, LaunchDecision},
         plan::LaunchFailure,
     },
     state::{ProgramInner, ProgramShared, StreamState},
@@ -57,7 +57,7 @@ pub(crate) fn submit_fast<'a>(
         return FastPath::Declined(args);
     };
     let mut config = LaunchConfig { grid_dim: [0; 3], block_dim: [0; 3], shared_bytes: 0 };
-    let entry = context.launch_cache.find(stream.stream.id(), checks, Wanted::Narrow, words);
+    let entry = context.launch_cache.find(stream.stream.id(), checks, AcceptedForms::Narrow, words);
     match entry.and_then(|entry| entry.single_call(&mut config)) {
         Some(function) => {
             let launch = SingleCall { context, function, config: &config, words, tensors };
@@ -79,7 +79,7 @@ fn submit_other_forms<'a>(
     checks: Checks,
 ) -> FastPath<'a> {
     let ArgList { words, configs, tensors, .. } = &mut *args;
-    let entry = context.launch_cache.find(stream.stream.id(), checks, Wanted::Others, words);
+    let entry = context.launch_cache.find(stream.stream.id(), checks, AcceptedForms::Others, words);
     let Some(entry) = entry else {
         return submit_from_history(args, context, shared, stream, checks);
     };
@@ -127,7 +127,7 @@ fn submit_several_calls<'a>(
     checks: Checks,
 ) -> FastPath<'a> {
     let ArgList { words, configs, tensors, .. } = &mut *args;
-    let entry = context.launch_cache.find(stream.stream.id(), checks, Wanted::All, words);
+    let entry = context.launch_cache.find(stream.stream.id(), checks, AcceptedForms::All, words);
     let decision = entry.and_then(|entry| entry.read(words, configs));
     let forms = match decision {
         Some(LaunchDecision { forms, .. }) => Some(forms),

@@ -3,12 +3,14 @@
 
 use quadrants_ir::abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, TEMPORARIES_WORD};
 
+use crate::kernel::kernel_def::{KERNEL_BITS, MAX_KERNELS};
+
 /// A kernel number that no kernel has: hazards name the captured copies of a graph by it.
-pub(crate) const COPY_KERNEL_ID: u32 = (1 << 24) - 1;
+pub(crate) const COPY_KERNEL_ID: u32 = MAX_KERNELS;
 
 /// The number of low bits of a launch word that hold the launch number, which wraps. The kernel number is in the bits
 /// above.
-const LAUNCH_NUMBER_BITS: u32 = 40;
+const LAUNCH_NUMBER_BITS: u32 = u64::BITS - KERNEL_BITS;
 
 const _: () = assert!(
     ERROR_WORD == 0 && TEMPORARIES_WORD == 1 && LAUNCH_WORD == 2 && FIRST_PARAM_WORD == 3,
@@ -45,7 +47,7 @@ mod tests {
     #[test]
     fn the_launch_number_never_overflows_into_the_kernel_number() {
         for number in [1, (1 << LAUNCH_NUMBER_BITS) - 1, 1 << LAUNCH_NUMBER_BITS, u64::MAX] {
-            for kernel in [0, 7, (1 << 24) - 1] {
+            for kernel in [0, 7, COPY_KERNEL_ID] {
                 let word = launch_word(kernel, number);
                 assert_eq!(
                     (kernel_of(word), number_of(word)),

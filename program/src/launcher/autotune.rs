@@ -83,7 +83,7 @@ impl Candidate {
 }
 
 /// What can be varied for launches of a class of sizes.
-pub(crate) struct Freedom {
+pub(crate) struct SearchSpace {
     /// The loops whose block size is free, with the one of the schedule.
     pub(crate) loops: SmallVec<[(usize, u32); 4]>,
     /// Whether a thread executes several iterations of a loop together, and may execute fewer.
@@ -95,7 +95,7 @@ pub(crate) struct Freedom {
 pub(crate) struct Autotuner(Mutex<HashMap<SizeClass, Search>>);
 
 /// How a launch runs.
-pub(crate) enum Choice {
+pub(crate) enum TuningChoice {
     /// With the result of the search.
     Final(Candidate),
     /// With the result, which was not returned before.
@@ -111,12 +111,12 @@ impl Autotuner {
     pub(crate) fn choose(
         &self,
         class: &SizeClass,
-        begin: impl FnOnce() -> Result<Candidate, Freedom>,
-    ) -> Choice {
+        begin: impl FnOnce() -> Result<Candidate, SearchSpace>,
+    ) -> TuningChoice {
         let known = self.with(class, |search| std::mem::take(&mut search.pending));
         let Some(pending) = known else {
             if self.0.lock().len() >= MAX_CLASSES {
-                return Choice::Final(Candidate::default());
+                return TuningChoice::Final(Candidate::default());
             }
             let begun = Search::new(begin());
             return self.0.lock().entry(class.clone()).or_insert(begun).choose();
@@ -124,7 +124,7 @@ impl Autotuner {
         let measured = measure(pending);
         let chosen = self.with(class, |search| (search.add_measured(measured), search.choose()));
         // Destroys the events of the trials that are not needed, without the lock.
-        let (_unneeded, choice) = chosen.unwrap_or((Vec::new(), Choice::Scheduled));
+        let (_unneeded, choice) = chosen.unwrap_or((Vec::new(), TuningChoice::Scheduled));
         choice
     }
 
@@ -262,12 +262,12 @@ enum TuningAxis {
 }
 
 impl Search {
-    fn new(begin: Result<Candidate, Freedom>) -> Self {
+    fn new(begin: Result<Candidate, SearchSpace>) -> Self {
         let (field, axes, pending) = (Vec::new(), Vec::new(), Vec::new());
         let mut search = Self { field, axes, pending, best: Candidate::default(), is_new: false };
         match begin {
             Ok(known) => search.best = known,
-            Err(Freedom { loops, coarsening }) => {
+            Err(SearchSpace { loops, coarsening }) => {
                 search.axes.extend(coarsening.then_some(TuningAxis::Coarsening));
                 let blocks = loops.iter().take(MAX_LOOPS).rev();
                 let block = |&(task, scheduled): &_| TuningAxis::Block { task, scheduled };
@@ -280,7 +280,7 @@ impl Search {
     }
 
     /// How the next launch runs.
-    fn choose(&mut self) -> Choice {
+    fn choose(&mut self) -> TuningChoice {
         loop {
             let pending =
                 |of: &Candidate| self.pending.iter().filter(|trial| trial.candidate == *of).count();
@@ -288,15 +288,15 @@ impl Search {
             // The candidate with the fewest trials, so that all are tried in turn.
             match self.field.iter().min_by_key(|candidate| trials(candidate)) {
                 Some(next) if trials(next) < ROUNDS => {
-                    return Choice::Trial(next.candidate.clone());
+                    return TuningChoice::Trial(next.candidate.clone());
                 }
-                Some(_) if !self.pending.is_empty() => return Choice::Scheduled,
+                Some(_) if !self.pending.is_empty() => return TuningChoice::Scheduled,
                 Some(_) => self.finish_axis(),
                 None => {
                     let result = self.best.clone();
                     return match std::mem::take(&mut self.is_new) {
-                        true => Choice::Found(result),
-                        false => Choice::Final(result),
+                        true => TuningChoice::Found(result),
+                        false => TuningChoice::Final(result),
                     };
                 }
             }
@@ -388,23 +388,23 @@ mod tests {
     use super::*;
 
     /// Runs a search to its end, with a time for each candidate. Returns its result and the number of its trials.
-    fn search(freedom: Freedom, time: impl Fn(&Candidate) -> f32) -> (Candidate, usize) {
-        let mut search = Search::new(Err(freedom));
+    fn search(space: SearchSpace, time: impl Fn(&Candidate) -> f32) -> (Candidate, usize) {
+        let mut search = Search::new(Err(space));
         let mut trials = 0;
         loop {
             match search.choose() {
-                Choice::Final(best) | Choice::Found(best) => return (best, trials),
-                Choice::Trial(candidate) => {
+                TuningChoice::Final(best) | TuningChoice::Found(best) => return (best, trials),
+                TuningChoice::Trial(candidate) => {
                     search.add_time(&candidate, time(&candidate));
                     trials += 1;
                 }
-                Choice::Scheduled => panic!("nothing is pending"),
+                TuningChoice::Scheduled => panic!("nothing is pending"),
             }
         }
     }
 
-    fn freedom(loops: &[(usize, u32)], coarsening: bool) -> Freedom {
-        Freedom { loops: loops.into(), coarsening }
+    fn space(loops: &[(usize, u32)], coarsening: bool) -> SearchSpace {
+        SearchSpace { loops: loops.into(), coarsening }
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod tests {
                 if candidate.coarsening == CoarseningLimit::Double { 0.0 } else { 1.0 };
             away(block(0, 256), 64.0) + away(block(2, 128), 512.0) + coarsening + 1.0
         };
-        let (best, trials) = search(freedom(&[(0, 256), (2, 128)], true), time);
+        let (best, trials) = search(space(&[(0, 256), (2, 128)], true), time);
         assert_eq!([best.block(0), best.block(1), best.block(2)], [Some(64), None, Some(512)]);
         assert_eq!(best.coarsening, CoarseningLimit::Double);
         assert_eq!(trials, ROUNDS * (5 + 5 + 3));
@@ -426,23 +426,23 @@ mod tests {
     fn the_schedule_stays_where_nothing_is_clearly_faster() {
         let time =
             |candidate: &Candidate| if *candidate == Candidate::default() { 1.0 } else { 0.98 };
-        let (best, _) = search(freedom(&[(0, 256)], true), time);
+        let (best, _) = search(space(&[(0, 256)], true), time);
         assert!(best == Candidate::default());
     }
 
     #[test]
     fn a_device_that_becomes_faster_does_not_mislead_the_search() {
-        let mut search = Search::new(Err(freedom(&[(0, 256)], false)));
+        let mut search = Search::new(Err(space(&[(0, 256)], false)));
         let mut clock = 0.3;
         let best = loop {
             match search.choose() {
-                Choice::Final(best) | Choice::Found(best) => break best,
-                Choice::Trial(candidate) => {
+                TuningChoice::Final(best) | TuningChoice::Found(best) => break best,
+                TuningChoice::Trial(candidate) => {
                     let time = if candidate.block(0).is_none() { 1.0 } else { 1.2 };
                     search.add_time(&candidate, time / clock);
                     clock = f32::min(clock + 0.05, 1.0);
                 }
-                Choice::Scheduled => panic!("nothing is pending"),
+                TuningChoice::Scheduled => panic!("nothing is pending"),
             }
         };
         assert_eq!(best, Candidate::default());
@@ -450,26 +450,26 @@ mod tests {
 
     #[test]
     fn nothing_is_tried_where_nothing_can_be_varied() {
-        let (best, trials) = search(freedom(&[], false), |_| 1.0);
+        let (best, trials) = search(space(&[], false), |_| 1.0);
         assert!(best == Candidate::default() && trials == 0);
     }
 
     #[test]
     fn a_candidate_that_cannot_run_is_skipped() {
-        let mut search = Search::new(Err(freedom(&[(0, 256)], false)));
+        let mut search = Search::new(Err(space(&[(0, 256)], false)));
         let mut tried = Vec::new();
         let best = loop {
             match search.choose() {
-                Choice::Final(best) | Choice::Found(best) => break best,
-                Choice::Trial(candidate) if candidate.block(0) == Some(512) => {
+                TuningChoice::Final(best) | TuningChoice::Found(best) => break best,
+                TuningChoice::Trial(candidate) if candidate.block(0) == Some(512) => {
                     drop(search.skip(&candidate));
                 }
-                Choice::Trial(candidate) => {
+                TuningChoice::Trial(candidate) => {
                     let size = candidate.block(0).unwrap_or(256);
                     tried.push(size);
                     search.add_time(&candidate, size as f32);
                 }
-                Choice::Scheduled => panic!("nothing is pending"),
+                TuningChoice::Scheduled => panic!("nothing is pending"),
             }
         };
         assert_eq!(best.block(0), Some(32));
@@ -478,10 +478,12 @@ mod tests {
 
     #[test]
     fn a_search_without_times_has_no_result_to_store() {
-        let mut search = Search::new(Err(freedom(&[(0, 256)], true)));
-        assert!(matches!(search.choose(), Choice::Trial(_)));
+        let mut search = Search::new(Err(space(&[(0, 256)], true)));
+        assert!(matches!(search.choose(), TuningChoice::Trial(_)));
         assert!(search.abandon().is_empty());
-        assert!(matches!(search.choose(), Choice::Final(best) if best == Candidate::default()));
+        assert!(
+            matches!(search.choose(), TuningChoice::Final(best) if best == Candidate::default())
+        );
     }
 
     #[test]

@@ -121,9 +121,9 @@ fn cause_text(kernel: &Offloaded, list: Array, cause: Cause) -> String {
             name_of(kernel, list)
         ),
         Cause::Ticket(sums @ Array::Local(_)) => format!(
-            "the prefix sums `{}` grow from thread to thread by the value that a thread gives, and nothing else is \
-             known of them: an index must be the sum before the thread, plus less than its value, under a condition \
-             that makes the value positive",
+            "an index made of the prefix sums `{}` must be the sum before the thread plus a number less than the \
+             thread's own value, under a condition that makes this value positive; the race check knows nothing else \
+             of the sums",
             name_of(kernel, sums)
         ),
         Cause::Ticket(array) => format!(

@@ -1,6 +1,6 @@
 //! Launch configurations: the grid and block size of a task for given extents, within the limits of the device.
 
-use quadrants_ir::TaskKind;
+use quadrants_ir::{TaskKind, abi::DEFAULT_BLOCK_SIZE};
 use quadrants_rhi::{DeviceInfo, LaunchConfig};
 use smallvec::SmallVec;
 
@@ -10,8 +10,11 @@ pub(crate) type LaunchConfigs = SmallVec<[Option<LaunchConfig>; 8]>;
 /// The largest grid along y and z.
 const LIMIT_YZ: u64 = 65_535;
 
-/// The most blocks of a grid that fills the device once.
-const BLOCKS_PER_MULTIPROCESSOR: u64 = 8;
+/// The number of threads that fills a multiprocessor.
+pub(super) const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
+
+/// The number of blocks of the default size that fills a multiprocessor.
+const BLOCKS_PER_MULTIPROCESSOR: u64 = (THREADS_PER_MULTIPROCESSOR / DEFAULT_BLOCK_SIZE) as u64;
 
 /// The launch configuration of a range loop over these extents, in blocks of `size` threads. The last dimension is
 /// along x.
@@ -33,10 +36,10 @@ pub(super) fn launch_config(extents: &[u64], size: u32, square: bool) -> LaunchC
             }
         }
         [planes, rows, columns] => {
-            const DEEPEST: u32 = 64;
+            const MAX_BLOCK_DEPTH: u32 = 64;
             let x = width(columns, size.min(64));
-            let y = width(rows, (size / x).max(1)).max(size / x / DEEPEST);
-            let z = (size / (x * y)).clamp(1, DEEPEST);
+            let y = width(rows, (size / x).max(1)).max(size / x / MAX_BLOCK_DEPTH);
+            let z = (size / (x * y)).clamp(1, MAX_BLOCK_DEPTH);
             LaunchConfig {
                 grid_dim: [
                     blocks(columns, x, i32::MAX as u64),
@@ -91,10 +94,10 @@ pub(super) fn limit_to_device_max(config: &mut LaunchConfig, info: &DeviceInfo) 
     }
 }
 
-/// Limits a grid to what fills the device: for bounds that the host does not know, and for reductions and privatized
-/// tensors, whose blocks combine results at their end. Most further threads would have no iteration, and the threads of
-/// the smaller grid stride over all of them.
-pub(super) fn limit_to_one_wave(config: &mut LaunchConfig, multiprocessors: u32) {
+/// Limits a grid to the blocks that fill the device once: for bounds that the host does not know, and for reductions
+/// and privatized tensors, whose blocks combine results at their end. Most further threads would have no iteration, and
+/// the threads of the smaller grid stride over all of them.
+pub(super) fn limit_to_resident_blocks(config: &mut LaunchConfig, multiprocessors: u32) {
     let most = BLOCKS_PER_MULTIPROCESSOR * u64::from(multiprocessors.max(1));
     let grid = &mut config.grid_dim;
     while grid.iter().map(|&size| u64::from(size)).product::<u64>() > most {

@@ -9,14 +9,14 @@ use crate::{Error, Result, kernel::loader::LoadedImage};
 
 /// The most images with other forms than [`Forms::NARROW`] and [`Forms::CHECKED`]. Launches that would need more use
 /// the image in which all tasks are checked.
-const OTHERS: usize = 6;
+const MAX_OTHER_IMAGES: usize = 6;
 
 /// The images of a kernel, loaded when they are first needed.
 #[derive(Default)]
 pub(crate) struct Images {
     narrow: Image,
     checked: Image,
-    others: [OtherImage; OTHERS],
+    others: [OtherImage; MAX_OTHER_IMAGES],
 }
 
 #[derive(Default)]

@@ -13,12 +13,12 @@ use smallvec::SmallVec;
 
 use super::{
     argument_head::{launch_word, number_of},
-    autotune::{Autotuner, Candidate, Choice, Freedom, SizeClass, Trial, size_class},
+    autotune::{Autotuner, Candidate, SearchSpace, SizeClass, Trial, TuningChoice, size_class},
     errors::race_error,
     grid::LaunchConfigs,
     images::Images,
     inline_list::Words,
-    launch_cache::{Checks, Decided, LaunchCache, LaunchDecision, Wanted},
+    launch_cache::{AcceptedForms, CacheableDecision, Checks, LaunchCache, LaunchDecision},
     launch_history::{LaunchHistory, LaunchKey},
     param_code::ParamCode,
     plan::{Plan, TaskSizes},
@@ -213,7 +213,7 @@ impl KernelContext {
         words: &mut Words,
         configs: &mut LaunchConfigs,
     ) -> Option<LaunchDecision> {
-        let entry = self.launch_cache.find(stream, checks, Wanted::All, words);
+        let entry = self.launch_cache.find(stream, checks, AcceptedForms::All, words);
         entry.and_then(|entry| entry.read(words, configs))
     }
 
@@ -256,7 +256,7 @@ impl KernelContext {
         stream: u32,
         checks: Checks,
         words: &[u64],
-    ) -> Option<Arc<Decided>> {
+    ) -> Option<Arc<CacheableDecision>> {
         let (decided, again) = self.history.find(&self.launch_key(checks, words))?;
         if again {
             self.cache_decision(stream, checks, words, &decided);
@@ -273,7 +273,13 @@ impl KernelContext {
         key
     }
 
-    fn cache_decision(&self, stream: u32, checks: Checks, words: &[u64], decided: &Decided) {
+    fn cache_decision(
+        &self,
+        stream: u32,
+        checks: Checks,
+        words: &[u64],
+        decided: &CacheableDecision,
+    ) {
         let inputs = self.host.inputs().iter();
         let inputs: Vec<_> = inputs.flat_map(|word| [*word as u64, words[*word]]).collect();
         self.launch_cache.write(stream, checks, &inputs, decided);
@@ -287,7 +293,7 @@ impl KernelContext {
         checks: Checks,
         words: &[u64],
         may_try: bool,
-    ) -> Result<(Decided, bool, Option<Trial<'_>>)> {
+    ) -> Result<(CacheableDecision, bool, Option<Trial<'_>>)> {
         let (forms, sizes) = self.analyse(loader, checks, words)?;
         let analysed = Analysed { loader, forms, sizes: &sizes, words };
         let Some(tuner) = &self.autotuner else {
@@ -297,22 +303,24 @@ impl KernelContext {
         loop {
             let choice = match may_try {
                 true => tuner.choose(&class, || self.begin_search(&analysed, &class)),
-                false => tuner.result(&class).map_or(Choice::Scheduled, Choice::Final),
+                false => tuner.result(&class).map_or(TuningChoice::Scheduled, TuningChoice::Final),
             };
             match choice {
-                Choice::Scheduled => return Ok((self.scheduled(&analysed)?, false, None)),
-                Choice::Trial(candidate) => match self.with_candidate(&analysed, &candidate)? {
-                    Some(decided) => {
-                        return Ok((decided, false, Some(Trial { tuner, class, candidate })));
+                TuningChoice::Scheduled => return Ok((self.scheduled(&analysed)?, false, None)),
+                TuningChoice::Trial(candidate) => {
+                    match self.with_candidate(&analysed, &candidate)? {
+                        Some(decided) => {
+                            return Ok((decided, false, Some(Trial { tuner, class, candidate })));
+                        }
+                        None => tuner.skip(&class, &candidate),
                     }
-                    None => tuner.skip(&class, &candidate),
-                },
-                Choice::Found(best) => {
+                }
+                TuningChoice::Found(best) => {
                     tracing::debug!(kernel = self.kernel.name, ?best, "autotuned");
                     let scheduled = self.images.scheduled(forms, &self.kernel);
                     loader.store_tuned(scheduled, forms, &class, &best.to_bytes());
                 }
-                Choice::Final(best) => {
+                TuningChoice::Final(best) => {
                     let decided = match self.with_candidate(&analysed, &best)? {
                         Some(decided) => decided,
                         None => self.scheduled(&analysed)?,
@@ -329,7 +337,7 @@ impl KernelContext {
         &self,
         analysed: &Analysed<'_>,
         class: &SizeClass,
-    ) -> std::result::Result<Candidate, Freedom> {
+    ) -> std::result::Result<Candidate, SearchSpace> {
         let Analysed { loader, forms, sizes, .. } = *analysed;
         let scheduled = self.images.scheduled(forms, &self.kernel);
         let known = loader.tuned(scheduled, forms, class);
@@ -353,7 +361,7 @@ impl KernelContext {
         let is_coarsened = |(at, _): &(usize, u32)| {
             scheduled.tasks[*at].schedule.can_limit_coarsening() && !forms.is_checked()
         };
-        Err(Freedom { coarsening: loops.iter().any(is_coarsened), loops })
+        Err(SearchSpace { coarsening: loops.iter().any(is_coarsened), loops })
     }
 
     /// The forms of a launch, and the sizes of its loops.
@@ -386,7 +394,7 @@ impl KernelContext {
     }
 
     /// The decision for a launch as scheduled.
-    fn scheduled(&self, analysed: &Analysed<'_>) -> Result<Decided> {
+    fn scheduled(&self, analysed: &Analysed<'_>) -> Result<CacheableDecision> {
         let Analysed { loader, forms, words, .. } = *analysed;
         let configs = self.launch_configs(analysed, forms, &Candidate::default())?;
         self.print_explanation(loader, forms, &configs, words);
@@ -399,7 +407,7 @@ impl KernelContext {
         &self,
         analysed: &Analysed<'_>,
         candidate: &Candidate,
-    ) -> Result<Option<Decided>> {
+    ) -> Result<Option<CacheableDecision>> {
         let loader = analysed.loader;
         let forms = analysed.forms.with_coarsening(candidate.coarsening);
         let load = || self.load(loader, forms);
@@ -441,7 +449,7 @@ impl KernelContext {
         analysed: &Analysed<'_>,
         forms: Forms,
         configs: &LaunchConfigs,
-    ) -> Result<Decided> {
+    ) -> Result<CacheableDecision> {
         let Self { kernel, host, plan, launch_cache, .. } = self;
         let mut interiors = Vec::new();
         if !forms.is_proven() {
@@ -452,7 +460,7 @@ impl KernelContext {
             true => self.loaded(analysed.loader, forms)?.first_function(),
             false => Some(FunctionHandle::default()),
         };
-        Ok(Decided {
+        Ok(CacheableDecision {
             forms,
             function,
             interiors: interiors.into(),

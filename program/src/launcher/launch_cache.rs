@@ -48,7 +48,7 @@ pub(crate) struct LaunchDecision {
 }
 
 /// A launch decision to be cached.
-pub(crate) struct Decided {
+pub(crate) struct CacheableDecision {
     pub(crate) forms: Forms,
     /// The function of a kernel whose launch is a single call. Without one, nothing is launched, and the launch cache
     /// does not hold the decision.
@@ -58,7 +58,7 @@ pub(crate) struct Decided {
     pub(crate) configs: Box<[Option<LaunchConfig>]>,
 }
 
-impl Decided {
+impl CacheableDecision {
     /// Adds the interiors to an argument block, if a task is checked.
     #[inline(always)]
     pub(crate) fn push_interiors(&self, words: &mut Words) {
@@ -81,7 +81,7 @@ pub(crate) struct CacheEntry<'a> {
 
 /// The forms of the entries that a lookup accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum AcceptedForms {
     /// [`Forms::NARROW`].
     Narrow,
     /// All others.
@@ -137,7 +137,7 @@ impl LaunchCache {
         &self,
         stream: u32,
         checks: Checks,
-        wanted: Wanted,
+        wanted: AcceptedForms,
         words: &[u64],
     ) -> Option<CacheEntry<'_>> {
         let slot = self.slot(stream);
@@ -145,15 +145,15 @@ impl LaunchCache {
         let (head, rest) = cached.split_first_chunk::<HEAD_WORDS>()?;
         let code = head[0].load(Relaxed) ^ checks as u64;
         let accepted = match wanted {
-            Wanted::Narrow => code == forms_code(Forms::NARROW),
-            Wanted::Others => code != forms_code(Forms::NARROW) && is_code(code),
-            Wanted::All => is_code(code),
+            AcceptedForms::Narrow => code == forms_code(Forms::NARROW),
+            AcceptedForms::Others => code != forms_code(Forms::NARROW) && is_code(code),
+            AcceptedForms::All => is_code(code),
         };
         if !accepted {
             return None;
         }
         let forms = match wanted {
-            Wanted::Narrow => Forms::NARROW,
+            AcceptedForms::Narrow => Forms::NARROW,
             _ => Forms::from_bits(code >> FORMS_SHIFT),
         };
         for [index, value] in rest.get(..self.input_words)?.as_chunks::<2>().0 {
@@ -166,8 +166,14 @@ impl LaunchCache {
 
     /// Caches a decision for launches on the stream with number `stream`. `inputs` has for each input of the launch
     /// analysis its index in the argument block, and its value.
-    pub(super) fn write(&self, stream: u32, checks: Checks, inputs: &[u64], decided: &Decided) {
-        let Decided { forms, function, ref interiors, ref configs } = *decided;
+    pub(super) fn write(
+        &self,
+        stream: u32,
+        checks: Checks,
+        inputs: &[u64],
+        decided: &CacheableDecision,
+    ) {
+        let CacheableDecision { forms, function, ref interiors, ref configs } = *decided;
         let Some(function) = function else { return };
         let head = [forms_code(forms) ^ checks as u64, function.raw()];
         let first = packed(configs.first().copied().flatten());

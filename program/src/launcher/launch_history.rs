@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::launch_cache::Decided;
+use super::launch_cache::CacheableDecision;
 
 /// The most decisions of a kernel. When there are more, all are forgotten.
 const MAX_DECISIONS: usize = 4096;
@@ -25,14 +25,14 @@ pub(super) struct LaunchHistory(Mutex<Decisions>);
 
 #[derive(Default)]
 struct Decisions {
-    all: HashMap<LaunchKey, Arc<Decided>, BuildHasherDefault<KeyHasher>>,
+    all: HashMap<LaunchKey, Arc<CacheableDecision>, BuildHasherDefault<KeyHasher>>,
     /// The decision that was found last.
-    last: Option<Arc<Decided>>,
+    last: Option<Arc<CacheableDecision>>,
 }
 
 impl LaunchHistory {
     /// The decision of an earlier launch, and whether the search before this one found the same.
-    pub(crate) fn find(&self, key: &[u64]) -> Option<(Arc<Decided>, bool)> {
+    pub(crate) fn find(&self, key: &[u64]) -> Option<(Arc<CacheableDecision>, bool)> {
         let mut decisions = self.0.lock();
         let decided = decisions.all.get(key)?.clone();
         let again = decisions.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &decided));
@@ -42,7 +42,11 @@ impl LaunchHistory {
         Some((decided, again))
     }
 
-    pub(super) fn insert(&self, key: LaunchKey, decided: Decided) -> Arc<Decided> {
+    pub(super) fn insert(
+        &self,
+        key: LaunchKey,
+        decided: CacheableDecision,
+    ) -> Arc<CacheableDecision> {
         let decided = Arc::new(decided);
         let all = &mut self.0.lock().all;
         if all.len() >= MAX_DECISIONS {

@@ -4,9 +4,10 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::kernel_context::TensorParamUse;
+use crate::kernel::kernel_def::KERNEL_BITS;
 
 /// The numbers of operations begin here, above those of kernels.
-pub(crate) const FIRST_ID: u32 = 1 << 24;
+pub(crate) const FIRST_ID: u32 = 1 << KERNEL_BITS;
 
 /// A tensor of an operation: how it is used, and the name that hazards give it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

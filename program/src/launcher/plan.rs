@@ -22,8 +22,8 @@ use super::{
     autotune::Candidate,
     fork_join::{ForkJoin, MAX_REGION_WORKERS, WorkerSetCache},
     grid::{
-        LaunchConfigs, block_config, block_size_for_few_iterations, is_loop, launch_config,
-        limit_to_device_max, limit_to_one_wave,
+        LaunchConfigs, THREADS_PER_MULTIPROCESSOR, block_config, block_size_for_few_iterations,
+        is_loop, launch_config, limit_to_device_max, limit_to_resident_blocks,
     },
     region_graph::{GraphKey, Graphs, RegionGraphCache, RegionTasks},
 };
@@ -169,7 +169,7 @@ impl Plan {
                 TaskKind::RangeFor { block_size, .. } => {
                     let block_size =
                         block_size.or(candidate.block(at)).unwrap_or_else(|| match grid {
-                            GridPreference { single_wave: true, .. } => DEFAULT_BLOCK_SIZE,
+                            GridPreference { resident_blocks_only: true, .. } => DEFAULT_BLOCK_SIZE,
                             _ => block_size_for_few_iterations(counts, loaded.block_size(at), info),
                         });
                     let mut counts = counts.clone();
@@ -181,7 +181,7 @@ impl Plan {
                 TaskKind::Serial => LaunchConfig::SERIAL,
             };
             if task.kind.has_device_bounds() {
-                limit_to_one_wave(&mut config, info.multiprocessors);
+                limit_to_resident_blocks(&mut config, info.multiprocessors);
             }
             limit_to_device_max(&mut config, info);
             config.shared_bytes = *shared_bytes;
@@ -195,8 +195,8 @@ impl Plan {
                 return Err(Error::Grid { kernel: scheduled.name.clone(), what });
             }
             divide_grid(&mut config, task.schedule.coarsening, counts.len(), info.multiprocessors);
-            if grid.single_wave {
-                limit_to_one_wave(&mut config, info.multiprocessors);
+            if grid.resident_blocks_only {
+                limit_to_resident_blocks(&mut config, info.multiprocessors);
             }
             configs.push(Some(config));
         }
@@ -321,9 +321,6 @@ fn iteration_counts(
     }
     Ok(counts)
 }
-
-/// The number of threads that fills a multiprocessor.
-const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 
 struct Enqueue<'a> {
     target: EnqueueTarget<'a>,

@@ -10,7 +10,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// The elements begin at a multiple of this.
 const ALIGNMENT: usize = 64;
 /// The most bytes of a header: the default of NumPy's `max_header_size`.
-const LONGEST: u64 = 10_000;
+const MAX_HEADER_BYTES: u64 = 10_000;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
@@ -73,7 +73,7 @@ impl Header {
             }
             _ => return Err(NpyProblem::Format { what: "its version is not 1, 2 or 3" }),
         };
-        if len > LONGEST {
+        if len > MAX_HEADER_BYTES {
             return Err(NpyProblem::Format { what: "its header is longer than 10 000 bytes" });
         }
         let mut text = Vec::new();
@@ -88,7 +88,7 @@ impl Header {
 
     fn parse(text: &str) -> Option<Self> {
         let (mut data_type, mut is_column_major, mut shape) = (None, None, None);
-        let mut rest = Rest(text);
+        let mut rest = UnparsedHeader(text);
         rest.expect('{')?;
         while !rest.skip('}') {
             let key = rest.string()?;
@@ -114,9 +114,9 @@ impl Header {
 }
 
 /// The part of a header that was not read yet.
-struct Rest<'a>(&'a str);
+struct UnparsedHeader<'a>(&'a str);
 
-impl<'a> Rest<'a> {
+impl<'a> UnparsedHeader<'a> {
     /// Skips a character, if it is next.
     fn skip(&mut self, next: char) -> bool {
         let rest = self.0.trim_ascii_start().strip_prefix(next);

@@ -34,7 +34,8 @@ pub struct Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.state.stream.origin() == rt::StreamOrigin::Default {
-            // With the last handle of the program. The owners of foreign memory may own the program.
+            // The default stream is dropped with the last `Program` handle. The owners of foreign memory may own the
+            // program.
             self.program.shared.context.finish_owners();
         }
         self.state.close();

@@ -10,10 +10,10 @@ use super::{Elements, Tensor};
 use crate::{state::device_tensor::DeviceTensor, thread_state::capture, value::layout::count};
 
 /// How many elements are shown.
-const SHOWN: usize = 8;
+const MAX_SHOWN_ELEMENTS: usize = 8;
 
 /// The first elements of a tensor, or why they are not shown.
-enum Glance {
+enum ElementPreview {
     Elements { first: Vec<Vec<Const>>, more: bool },
     InFlight,
     Captured,
@@ -33,7 +33,7 @@ impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
         match &self.elements {
             Elements::Device(device_tensor) => text
                 .field("layout", &device_tensor.storage.layout())
-                .field("elements", &device_tensor.glance(count(&self.shape)))
+                .field("elements", &device_tensor.preview(count(&self.shape)))
                 .finish(),
             Elements::Host(array) => text.field("host_array", array).finish(),
         }
@@ -42,34 +42,34 @@ impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
 
 impl DeviceTensor {
     /// The first of `count` elements, if no work that writes them is in flight. Waits for no work but the copy.
-    fn glance(&self, count: usize) -> Glance {
+    fn preview(&self, count: usize) -> ElementPreview {
         let shared = &self.program.shared;
         if self.usability.check_address().is_err() {
-            return Glance::Moved;
+            return ElementPreview::Moved;
         }
         if capture::is_active() {
-            return Glance::Captured;
+            return ElementPreview::Captured;
         }
-        let shown = count.min(SHOWN);
+        let shown = count.min(MAX_SHOWN_ELEMENTS);
         let host_storage = self.storage.resized(shown);
         let mut memory = vec![0; host_storage.bytes];
         // Held while a kernel runs on the CPU, perhaps by a frame below this one.
         let Some(_exclusion) = shared.host_exclusion.try_lock(|| self.buffer.is_shared()) else {
-            return Glance::InFlight;
+            return ElementPreview::InFlight;
         };
         for span in self.spans(&host_storage) {
             let part = &mut memory[span.host..][..span.bytes];
             match self.buffer.read_if_complete(span.device, part) {
                 Ok(true) => {}
-                Ok(false) => return Glance::InFlight,
-                Err(error) => return Glance::Failed(error.to_string()),
+                Ok(false) => return ElementPreview::InFlight,
+                Err(error) => return ElementPreview::Failed(error.to_string()),
             }
         }
-        Glance::Elements { first: host_storage.scalars(&memory), more: shown < count }
+        ElementPreview::Elements { first: host_storage.scalars(&memory), more: shown < count }
     }
 }
 
-impl fmt::Debug for Glance {
+impl fmt::Debug for ElementPreview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, more) = match self {
             Self::InFlight => return f.write_str("(work that writes them is in flight)"),

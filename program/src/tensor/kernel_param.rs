@@ -1,6 +1,6 @@
 //! [`Tensor`] as a kernel parameter, and its `Index` implementations for type inference.
 //!
-//! rustc type-checks a never-called copy of each kernel in which tensors have their host type; there they must be
+//! rustc type-checks a type-inference copy of each kernel in which tensors have their host type; there they must be
 //! indexable.
 
 use std::ops::{Index, IndexMut};
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Why an enum cannot be an element.
-pub(super) const NO_ENUMS: &str = "a tensor cannot have elements with enums, because its memory may hold numbers that are no discriminants; store a number such as `value as u32`";
+pub(super) const NO_ENUMS: &str = "a tensor cannot have elements with enums, because its memory may hold numbers that are not discriminants; store a number such as `value as u32`";
 
 // SAFETY: `take` returns a view of this element type and rank.
 unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {

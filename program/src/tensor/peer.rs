@@ -22,7 +22,7 @@ const COPY: (&str, OperationUse, OperationUse) =
 const WHAT: &str = "a copy between two programs";
 
 /// How many bytes a copy through host memory has there at once.
-const PIECE: usize = 64 << 20;
+const MAX_PIECE_BYTES: usize = 64 << 20;
 
 impl DeviceTensor {
     /// Copies the first `count` elements of a tensor of another program.
@@ -105,7 +105,7 @@ impl DeviceTensor {
     #[track_caller]
     fn copy_through_host(&self, from: &Self, count: usize) -> Result<()> {
         let element = from.storage.bytes.div_ceil(from.storage.count().max(1)).max(1);
-        let mut piece = (PIECE / element).clamp(1, count.max(1));
+        let mut piece = (MAX_PIECE_BYTES / element).clamp(1, count.max(1));
         let contiguous = !from.is_strided() && !self.is_strided();
         if !contiguous {
             piece = count.max(1);

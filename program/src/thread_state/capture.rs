@@ -4,10 +4,11 @@ use std::{cell::Cell, panic::Location, ptr};
 
 use quadrants_rhi::StreamHandle;
 
-use super::mode::Observed;
+use super::mode::SlowPathGuard;
 use crate::{
     Error, Result,
     arguments::{ArgList, operation_tensors::OperationTensors, target::LaunchTarget},
+    error::captured,
     kernel::kernel_def::KernelDef,
     state::{ProgramShared, StreamState, device_tensor::DeviceTensor},
     value::layout::CopyRange,
@@ -70,7 +71,7 @@ thread_local! {
 }
 
 /// Ends the capture on every exit path.
-struct CaptureGuard(Observed);
+struct CaptureGuard(SlowPathGuard);
 
 impl Drop for CaptureGuard {
     fn drop(&mut self) {
@@ -87,10 +88,10 @@ pub(crate) fn capturing<R>(
     body: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
     if is_active() {
-        return Err(Error::Capture { what: "another capture" });
+        return Err(Error::Capture { what: captured::CAPTURE });
     }
     let recorder: &dyn CaptureRecorder = recorder;
-    let _guard = CaptureGuard(Observed::begin());
+    let _guard = CaptureGuard(SlowPathGuard::begin());
     ACTIVE.set(Some(ptr::NonNull::from(recorder)));
     body()
 }

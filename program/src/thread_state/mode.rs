@@ -10,16 +10,16 @@ thread_local! {
 
 /// Makes launches of this thread take the slow path until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Observed(PhantomData<*const ()>);
+pub(crate) struct SlowPathGuard(PhantomData<*const ()>);
 
-impl Observed {
+impl SlowPathGuard {
     pub(crate) fn begin() -> Self {
         OBSERVERS.set(OBSERVERS.get() + 1);
         Self(PhantomData)
     }
 }
 
-impl Drop for Observed {
+impl Drop for SlowPathGuard {
     fn drop(&mut self) {
         OBSERVERS.set(OBSERVERS.get() - 1);
     }

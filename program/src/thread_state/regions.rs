@@ -12,7 +12,7 @@ use std::{
 
 use quadrants_runtime::{AccessOrigin, Buffer, BufferUse};
 
-use super::mode::Observed;
+use super::mode::SlowPathGuard;
 use crate::{
     Error, Result,
     arguments::launch_uses::LaunchUses,
@@ -93,7 +93,7 @@ impl ActiveRegion {
 /// Ends the region on every exit path.
 struct RegionGuard {
     outer: *const ActiveRegion,
-    _observed: Observed,
+    _observed: SlowPathGuard,
 }
 
 impl Drop for RegionGuard {
@@ -112,7 +112,7 @@ pub(crate) fn within<R>(region: &ActiveRegion, body: impl FnOnce() -> R) -> R {
         own.first().is_some_and(|stream| outer.contains(stream))
     });
     region.inside_outer.set(inside);
-    let _guard = RegionGuard { outer, _observed: Observed::begin() };
+    let _guard = RegionGuard { outer, _observed: SlowPathGuard::begin() };
     INNERMOST.set(region);
     body()
 }

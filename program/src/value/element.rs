@@ -6,7 +6,7 @@ use quadrants_ir::{Const, ScalarType, types::Type};
 use super::{
     KernelValue,
     identity::Identity,
-    memory::{Dense, Memory, ScalarRef, Strided},
+    memory::{Memory, ScalarMemory, ScalarRef, Strided},
 };
 
 /// A scalar type of tensors and kernels: `f16 f32 f64 i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool`.
@@ -20,8 +20,11 @@ use super::{
 /// assert_eq!(usize::TYPE, quadrants_ir::ScalarType::U64);
 /// ```
 pub trait Element:
-    KernelValue<Components = Strided<Self>, Storage = Dense<Self>, Location = ScalarRef<Self>>
-    + Default
+    KernelValue<
+        Components = Strided<Self>,
+        Storage = ScalarMemory<Self>,
+        Location = ScalarRef<Self>,
+    > + Default
     + Into<Const>
     + sealed::Sealed
 {
@@ -89,7 +92,7 @@ macro_rules! elements {
                 &Identity { name: stringify!($ty), parts: &[] };
             type Same = Self;
             type Components = Strided<$ty>;
-            type Storage = Dense<$ty>;
+            type Storage = ScalarMemory<$ty>;
             type Location = ScalarRef<$ty>;
             #[inline(always)]
             fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
@@ -104,11 +107,11 @@ macro_rules! elements {
                 Strided::take(values, memory)
             }
             #[inline(always)]
-            fn storage(memory: &mut Memory<'_>) -> Dense<$ty> {
-                Dense::take(memory)
+            fn storage(memory: &mut Memory<'_>) -> ScalarMemory<$ty> {
+                ScalarMemory::take(memory)
             }
             #[inline(always)]
-            fn element_location(storage: Dense<$ty>, at: Option<usize>) -> ScalarRef<$ty> {
+            fn element_location(storage: ScalarMemory<$ty>, at: Option<usize>) -> ScalarRef<$ty> {
                 storage.at(at)
             }
             #[inline(always)]

@@ -1,7 +1,7 @@
 //! Identities of types, which constants can compare. They also differ for types of equal layout.
 
 /// The identity of a type: the name of its definition, which no other definition has, and its generic arguments and
-/// fields. Not a hash: the author of a program chooses names and constants, and could make two hashes equal.
+/// fields. Not a hash: the user of a program chooses names and constants, and could make two hashes equal.
 #[derive(Debug)]
 pub struct Identity {
     /// The definition.

@@ -22,7 +22,7 @@ pub struct AggregateRef<P> {
 
 /// The memory of a tensor of scalars.
 #[derive(Clone, Copy)]
-pub struct Dense<T>(*mut T);
+pub struct ScalarMemory<T>(*mut T);
 
 /// The memory of one component of a tensor of aggregates.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ impl<T> ScalarRef<T> {
     }
 }
 
-impl<T> Dense<T> {
+impl<T> ScalarMemory<T> {
     #[inline(always)]
     pub(crate) fn take(memory: &mut Memory<'_>) -> Self {
         Self((memory.0)(1).first.cast())

@@ -242,9 +242,9 @@ macro_rules! methods {
 methods! {
     /// A floating-point number: `f32` or `f64`.
     ///
-    /// On the host, the methods are those of std. Kernels may round the last bits of functions such as `sin` or `exp_m1`
-    /// differently. `asinh` and `acosh` of numbers above half of [`MAX`](Number::MAX) are infinite in std, and may be
-    /// finite in kernels.
+    /// On the host, the methods are those of std. Kernels may round the last bits of functions such as `sin` or
+    /// `exp_m1` differently. `asinh` and `acosh` of numbers above half of [`MAX`](Number::MAX) are infinite in std, and
+    /// may be finite in kernels.
     ///
     /// # Examples
     /// ```

@@ -1,5 +1,5 @@
-//! Promises: the `quadrants` command does what its pages say, on the CPU and with the simulator as a driver. It answers
-//! what it cannot do with a message on standard error and exit status 1, and never panics.
+//! Guarantees: the `quadrants` command does what its pages say, on the CPU and with the simulator as a driver. It
+//! answers what it cannot do with a message on standard error and exit status 1, and never panics.
 
 mod bench;
 mod cache;

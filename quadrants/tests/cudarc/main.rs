@@ -1,4 +1,4 @@
-//! Promises: contexts, streams and memory are shared with cudarc without copies; work of both on shared memory is
+//! Guarantees: contexts, streams and memory are shared with cudarc without copies; work of both on shared memory is
 //! ordered in both directions; memory of cudarc is freed after its last use; what cannot be shared is a typed error.
 //!
 //! Each check runs in a child process with the simulator as the driver of both, with a schedule on which each missing

@@ -80,7 +80,7 @@ impl Copy2d {
         }
         let what = format!(
             "a 2-D copy of rows of {width} bytes, which are {src_pitch} bytes apart at the source and {dst_pitch} at \
-             the target; a pitch must be at least the width"
+             the target; help: make a pitch at least the width"
         );
         Err(Error::InvalidArgument { what })
     }

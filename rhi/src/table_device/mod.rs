@@ -176,13 +176,13 @@ pub fn memory_at(
     }))
 }
 
-/// Refuses an allocation of zero bytes.
+/// Rejects an allocation of zero bytes.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`].
 pub fn not_empty(bytes: usize) -> Result<()> {
     if bytes == 0 {
-        let what = "an allocation of zero bytes; allocate at least 1".to_owned();
+        let what = "an allocation of zero bytes; help: allocate at least 1 byte".to_owned();
         return Err(Error::InvalidArgument { what });
     }
     Ok(())
@@ -214,7 +214,8 @@ pub fn is_pitch_refused(error: &Error, sides: CopySides) -> bool {
 pub fn not_a_peer() -> Error {
     Error::Unsupported {
         operation: "copy_from_peer_async",
-        reason: "the source is no device of the same driver; check `Device::is_peer`".to_owned(),
+        reason: "the source is not a device of the same driver; help: check `Device::is_peer`"
+            .to_owned(),
     }
 }
 
@@ -240,7 +241,9 @@ pub fn launch_parameters(args: &[u64], limit: usize) -> Result<[*mut c_void; 1]>
 #[cold]
 fn too_long(args: &[u64], limit: usize) -> Error {
     let bytes = size_of_val(args);
-    let what = format!("an argument block of {bytes} bytes; the limit is {limit}");
+    let what = format!(
+        "an argument block of {bytes} bytes, which exceeds the limit of {limit}; help: pass the address of larger data"
+    );
     Error::InvalidArgument { what }
 }
 

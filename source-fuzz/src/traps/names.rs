@@ -324,8 +324,8 @@ pub(super) fn own_type(generator: &mut Generator) -> Trap {
     Trap { label: label.to_owned(), items: items.to_owned(), glob: true, ..Trap::default() }
 }
 
-/// Items that could give a literal another type in the CPU body than in the probed copy, and functions that hide a
-/// conversion.
+/// Items that could give a literal another type in the CPU body than in the type-inference copy, and functions that
+/// hide a conversion.
 pub(super) fn inference(generator: &mut Generator) -> Trap {
     let boxed = "#[derive(Clone, Copy, qd::KernelValue)] pub struct Boxed<T>(pub T);\n";
     let (label, items, uses) = *generator.rng.pick(&[

@@ -165,7 +165,7 @@ fn lengths_and_ranks_are_checked(backend: TestBackend) -> Result<()> {
     assert!(matches!(error, Error::Length { expected: 3, to: 12, .. }), "{error}");
     assert_eq!(
         comm.send(&x, 2).unwrap_err().to_string(),
-        "rank 2 is not a rank of a communicator with 2 ranks; help: ranks are less than their number"
+        "rank 2 is not a rank of a communicator with 2 ranks; help: use a rank in 0..2"
     );
     let error = comm.broadcast(&mut five, 7).unwrap_err();
     assert!(matches!(error, Error::Rank { rank: 7, size: 2 }), "{error}");

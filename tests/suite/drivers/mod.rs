@@ -1,4 +1,4 @@
-//! Promises: every driver release, with and without memory pools, gives the same results.
+//! Guarantees: every driver release, with and without memory pools, gives the same results.
 
 mod downcast;
 mod hardware;

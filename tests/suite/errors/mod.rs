@@ -1,4 +1,4 @@
-//! Promises: no panic crosses the API; every error says what happened, where and how to fix it, is reported once, and
+//! Guarantees: no panic crosses the API; every error says what happened, where and how to fix it, is reported once, and
 //! leaves the program usable where it is recoverable.
 
 mod assertions;

@@ -619,6 +619,10 @@ fn an_unchecked_launch_computes_the_same_results(backend: TestBackend) -> quadra
     // SAFETY: the indices [2, 3] lie within [3, 5], and 0 and 1 within `at`.
     unsafe { write_plane(&at, &mut out).launch_unchecked()? };
     assert_eq!(out.to_vec()?.iter().position(|x| *x == 9), Some(13));
+    let (stream, mut out) = (on.program.create_stream()?, on.program.zeros::<i32, 2>([3, 5])?);
+    // SAFETY: as above.
+    unsafe { write_plane(&at, &mut out).launch_unchecked_on(&stream)? };
+    assert_eq!(out.to_vec()?.iter().position(|x| *x == 9), Some(13));
     Ok(())
 }
 

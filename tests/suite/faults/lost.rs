@@ -7,8 +7,8 @@ use quadrants_tests::{TestBackend, on_gpu_backends};
 
 use super::{
     apart, calls_since, driver_error,
+    scenario_env::{Fixture, N, ScenarioEnv},
     scenarios::{SCENARIOS, Scenario, sum_of_ends},
-    stage::{N, Stage, Things},
 };
 use crate::common::{set, three_blocks};
 
@@ -20,7 +20,7 @@ fn a_device_lost_at_any_driver_call_is_reported_by_all_later_calls(
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let mut walked = 0;
     for (name, scenario) in SCENARIOS {
-        let mut stage = Stage::new(backend, argument_limit)?;
+        let mut stage = ScenarioEnv::new(backend, argument_limit)?;
         let before = stage.world.all_calls();
         scenario(&mut stage)?;
         let calls = calls_since(*stage.world, &before);
@@ -45,7 +45,7 @@ fn lose(
     (call, nth): (&'static str, u64),
     what: &str,
 ) -> Result<()> {
-    let mut stage = Stage::new(backend, argument_limit)?;
+    let mut stage = ScenarioEnv::new(backend, argument_limit)?;
     stage.world.lose(Some(call), nth, Code::LAUNCH_FAILED);
     let outcome = scenario(&mut stage);
     assert_eq!(stage.world.armed_faults(), 0, "{what}: it was not made");
@@ -74,8 +74,8 @@ fn lose(
 }
 
 /// Every operation fails, without driver calls after the first failure; returns the first cause.
-fn stays_lost(stage: &mut Stage, what: &str) -> Result<quadrants::rhi::DriverError> {
-    let Stage { program: Some(program), things, world, .. } = stage else {
+fn stays_lost(stage: &mut ScenarioEnv, what: &str) -> Result<quadrants::rhi::DriverError> {
+    let ScenarioEnv { program: Some(program), things, world, .. } = stage else {
         unreachable!("asked for a program alone")
     };
     let mut cause = None;
@@ -94,7 +94,7 @@ fn stays_lost(stage: &mut Stage, what: &str) -> Result<quadrants::rhi::DriverErr
     check("waiting for the default stream", program.sync());
     check("asking the default stream", program.default_stream().query().map(drop));
     check("waiting for the device", program.device_sync());
-    if let Some(Things { stream, x, y, z }) = things {
+    if let Some(Fixture { stream, x, y, z }) = things {
         check("a launch", set(1.0, x).launch_on(stream));
         check("a value", sum_of_ends(x).launch_on(stream).map(drop));
         check("a region", three_blocks(x, y, z).launch());

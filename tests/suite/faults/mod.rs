@@ -1,4 +1,4 @@
-//! Promises: every driver call may fail, and nothing that a drop cannot return is lost; every wait, record and
+//! Guarantees: every driver call may fail, and nothing that a drop cannot return is lost; every wait, record and
 //! context switch that the library makes is needed.
 //!
 //! Each driver call of the scenarios fails once ([`once`]), fails because the device is lost ([`lost`]), or is ignored
@@ -7,8 +7,8 @@
 mod lost;
 pub(crate) mod mutations;
 mod once;
+mod scenario_env;
 mod scenarios;
-mod stage;
 
 use quadrants::{Error, rhi, rhi::DriverError};
 use quadrants_driver_sim::World;

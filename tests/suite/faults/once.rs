@@ -8,8 +8,8 @@ use quadrants_tests::{TestBackend, on_gpu_backends};
 
 use super::{
     apart, calls_since, current, driver_error,
+    scenario_env::{Fixture, N, ScenarioEnv},
     scenarios::{SCENARIOS, Scenario, sum_of_ends},
-    stage::{N, Stage, Things},
 };
 use crate::common::{set, three_blocks};
 
@@ -27,7 +27,7 @@ fn any_driver_call_may_fail_once_without_leaks(
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let mut walked = 0;
     for (name, scenario) in SCENARIOS {
-        let mut stage = Stage::new(backend, argument_limit)?;
+        let mut stage = ScenarioEnv::new(backend, argument_limit)?;
         let before = stage.world.all_calls();
         scenario(&mut stage)?;
         let calls = calls_since(*stage.world, &before);
@@ -61,7 +61,7 @@ fn fail(
     what: &str,
 ) -> Result<()> {
     let current_before = current(backend);
-    let mut stage = Stage::new(backend, argument_limit)?;
+    let mut stage = ScenarioEnv::new(backend, argument_limit)?;
     let mut users = HashSet::from([0, stage.things.as_ref().map_or(0, |t| t.stream.handle().0)]);
     let launched = launches(*stage.world);
     stage.world.fail(call, nth, code);
@@ -119,7 +119,7 @@ fn fail(
 }
 
 /// The next launch works on the previous current stream, and the pools have all their objects.
-fn next_works(stage: &mut Stage, what: &str) -> Result<()> {
+fn next_works(stage: &mut ScenarioEnv, what: &str) -> Result<()> {
     let Some(program) = &stage.program else { return Ok(()) };
     let mut next = program.tensor_from(&[1.0f32; N], [N])?;
     set(4.0, &mut next).launch()?;
@@ -127,7 +127,7 @@ fn next_works(stage: &mut Stage, what: &str) -> Result<()> {
     assert_eq!(on, Some(0), "{what}: the current stream");
     assert_eq!(next.to_vec()?, [4.0; N], "{what}");
     program.device_sync()?;
-    if let Some(Things { stream, x, y, z }) = &mut stage.things {
+    if let Some(Fixture { stream, x, y, z }) = &mut stage.things {
         three_blocks(x, y, z).launch_on(stream)?;
         x.write(&[1.0; N])?;
         assert_eq!(sum_of_ends(x).launch_on(stream)?, 2.0, "{what}");

@@ -5,7 +5,7 @@ use quadrants::{
     self as qd, Kernel, Program, Result, Tensor, builder::KernelBuilder, ir::ScalarType::F32,
 };
 
-use super::stage::{N, Stage, Things};
+use super::scenario_env::{Fixture, N, ScenarioEnv};
 use crate::common::{copy, saxpy, set, three_blocks};
 
 #[qd::kernel]
@@ -13,47 +13,48 @@ pub(super) fn sum_of_ends(x: &Tensor<f32, 1>) -> f32 {
     x[0] + x[x.len() - 1]
 }
 
-pub(super) type Scenario = fn(&mut Stage) -> Result<()>;
+pub(super) type Scenario = fn(&mut ScenarioEnv) -> Result<()>;
 
 /// The scenarios by name.
 pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
     ("a launch", |stage| {
-        let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         set(2.0, x).launch_on(stream)
     }),
     ("a launch in a scope", |stage| {
-        let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         stream.scope(|| set(3.0, x).launch())
     }),
     ("a launch on the default stream", |stage| {
-        let Some(Things { x, .. }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { x, .. }) = &mut stage.things else { return Ok(()) };
         set(3.0, x).launch()
     }),
     ("a first launch", |stage| {
-        let Some(Things { stream, x, y, .. }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { stream, x, y, .. }) = &mut stage.things else { return Ok(()) };
         saxpy(0.5, x, y).launch_on(stream)
     }),
     ("a launch with a value", |stage| {
-        let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         sum_of_ends(x).launch_on(stream).map(drop)
     }),
     ("a region", |stage| {
-        let Some(Things { stream, x, y, z }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { stream, x, y, z }) = &mut stage.things else { return Ok(()) };
         three_blocks(x, y, z).launch_on(stream)
     }),
     ("a region on the default stream", |stage| {
-        let Some(Things { x, y, z, .. }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { x, y, z, .. }) = &mut stage.things else { return Ok(()) };
         three_blocks(x, y, z).launch()
     }),
     ("a region that becomes a graph", |stage| {
-        let Some(Things { stream, x, y, z }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { stream, x, y, z }) = &mut stage.things else { return Ok(()) };
         // After the first one of the stage: by events, as a new graph, and as one that is set anew.
         three_blocks(x, y, z).launch_on(stream)?;
         three_blocks(x, y, z).launch_on(stream)?;
         three_blocks(y, x, z).launch_on(stream)
     }),
     ("a captured graph", |stage| {
-        let (Some(Things { stream, x, y, z }), Some(program)) = (&mut stage.things, &stage.program)
+        let (Some(Fixture { stream, x, y, z }), Some(program)) =
+            (&mut stage.things, &stage.program)
         else {
             return Ok(());
         };
@@ -68,7 +69,8 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         graph.launch_on(stream)
     }),
     ("a captured graph with other arguments", |stage| {
-        let (Some(Things { stream, x, y, z }), Some(program)) = (&mut stage.things, &stage.program)
+        let (Some(Fixture { stream, x, y, z }), Some(program)) =
+            (&mut stage.things, &stage.program)
         else {
             return Ok(());
         };
@@ -79,17 +81,17 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         graph.launch_on(stream)
     }),
     ("a copy to the device", |stage| {
-        let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         set(2.0, x).launch_on(stream)?;
         x.write(&[5.0; N])
     }),
     ("a copy to the host", |stage| {
-        let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         set(2.0, x).launch_on(stream)?;
         x.to_vec().map(drop)
     }),
     ("a fill", |stage| {
-        let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         set(2.0, x).launch_on(stream)?;
         x.fill(5.0)
     }),
@@ -101,7 +103,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         zeros.to_vec().map(drop)
     }),
     ("a tensor dropped under its readers", |stage| {
-        let (Some(Things { stream, y, z, .. }), Some(program)) =
+        let (Some(Fixture { stream, y, z, .. }), Some(program)) =
             (&mut stage.things, &stage.program)
         else {
             return Ok(());
@@ -111,7 +113,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         saxpy(1.0, &x, z).launch()
     }),
     ("memory used again", |stage| {
-        let (Some(Things { stream, y, z, .. }), Some(program)) =
+        let (Some(Fixture { stream, y, z, .. }), Some(program)) =
             (&mut stage.things, &stage.program)
         else {
             return Ok(());
@@ -128,7 +130,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         again.to_vec().map(drop)
     }),
     ("memory freed under its readers", |stage| {
-        let (Some(Things { stream, y, z, .. }), Some(program)) =
+        let (Some(Fixture { stream, y, z, .. }), Some(program)) =
             (&mut stage.things, &stage.program)
         else {
             return Ok(());
@@ -141,7 +143,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         y.to_vec().map(drop)
     }),
     ("events", |stage| {
-        let (Some(Things { stream, x, .. }), Some(program)) = (&mut stage.things, &stage.program)
+        let (Some(Fixture { stream, x, .. }), Some(program)) = (&mut stage.things, &stage.program)
         else {
             return Ok(());
         };
@@ -153,7 +155,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         event.synchronize()
     }),
     ("waiting", |stage| {
-        let (Some(Things { stream, x, .. }), Some(program)) = (&mut stage.things, &stage.program)
+        let (Some(Fixture { stream, x, .. }), Some(program)) = (&mut stage.things, &stage.program)
         else {
             return Ok(());
         };
@@ -164,14 +166,14 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         program.device_sync()
     }),
     ("a stream dropped at work", |stage| {
-        let (Some(Things { x, .. }), Some(program)) = (&mut stage.things, &stage.program) else {
+        let (Some(Fixture { x, .. }), Some(program)) = (&mut stage.things, &stage.program) else {
             return Ok(());
         };
         let stream = program.create_stream()?;
         set(2.0, x).launch_on(&stream)
     }),
     ("a stream destroyed behind a region", |stage| {
-        let (Some(Things { x, y, z, .. }), Some(program)) = (&mut stage.things, &stage.program)
+        let (Some(Fixture { x, y, z, .. }), Some(program)) = (&mut stage.things, &stage.program)
         else {
             return Ok(());
         };
@@ -180,7 +182,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         stream.destroy()
     }),
     ("the end of a kernel", |stage| {
-        let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
+        let Some(Fixture { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         let b = KernelBuilder::new("passing");
         let out = b.param_tensor_mut("out", F32, 1);
         b.range_for(0u64, N as u64, |i| out.store(i, 7.0f32));
@@ -194,7 +196,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         Ok(())
     }),
     ("the end of all things", |stage| {
-        if let Some(Things { stream, x, y, z }) = &mut stage.things {
+        if let Some(Fixture { stream, x, y, z }) = &mut stage.things {
             three_blocks(x, y, z).launch_on(stream)?;
         }
         stage.things = None;
@@ -208,7 +210,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
         x.to_vec().map(drop)
     }),
     ("the end of the program", |stage| {
-        if let Some(Things { stream, x, y, z }) = &mut stage.things {
+        if let Some(Fixture { stream, x, y, z }) = &mut stage.things {
             three_blocks(x, y, z).launch_on(stream)?;
         }
         (stage.things, stage.program, stage.opened) = (None, None, None);

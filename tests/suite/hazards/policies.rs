@@ -88,8 +88,8 @@ fn an_unordered_conflict_is_rejected_and_names_both_launches(backend: TestBacken
     let (file, s1, s2) = (file!(), on.s1.id(), on.s2.id());
     let expected = format!(
         "`copy` on stream {s2} ({file}:{line}:42) reads `from`, and nothing orders it after `set` on stream {s1} \
-         ({file}:{}:25), which writes the same memory as `out`; help: record an event there and make stream {s2} \
-         wait for it",
+         ({file}:{}:25), which writes the same memory as `out`; help: record an event on stream {s1} \
+         after `set`, and make stream {s2} wait for it",
         line - 2
     );
     assert_eq!(hazard.to_string(), expected);
@@ -372,7 +372,7 @@ fn a_reader_never_sees_a_later_write(
 fn an_unknown_hazard_policy_is_rejected() {
     let refused = "sometimes".parse::<Hazards>().unwrap_err();
     let expected =
-        "QUADRANTS_HAZARDS is `sometimes`, but must be `explicit`, `report`, `check` or `auto`";
+        "QUADRANTS_HAZARDS is `sometimes`; help: set it to `explicit`, `report`, `check` or `auto`";
     assert_eq!(refused.to_string(), expected);
     assert_eq!("auto".parse::<Hazards>().unwrap(), Hazards::Auto);
 }

@@ -1,4 +1,4 @@
-//! Promises: memory and work of other code have the order, stamps and hazards of the program's own; the owner of
+//! Guarantees: memory and work of other code have the order, stamps and hazards of the program's own; the owner of
 //! foreign memory is dropped after its last use and not before; typical mistakes are typed errors, or reported by the
 //! simulator.
 

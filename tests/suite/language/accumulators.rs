@@ -5,7 +5,7 @@ use quadrants::{
 };
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 // Exact in any order.
 source! { sums;
@@ -515,28 +515,28 @@ fn loops_combine_into_locals(backend: TestBackend) -> qd::Result<()> {
         let ints = Array::<i64, 1>::zeros([3]);
         let doubles = Array::<f64, 1>::zeros([2]);
         let floats = Array::<f32, 1>::zeros([2]);
-        referee!(&on.program, sums[][x][ints, doubles]);
-        referee!(&on.program, extrema[][x][ints, floats]);
-        referee!(&on.program, names_of_members[][x][ints, floats]);
+        differential!(&on.program, sums[][x][ints, doubles]);
+        differential!(&on.program, extrema[][x][ints, floats]);
+        differential!(&on.program, names_of_members[][x][ints, floats]);
         let (four, seven) = (Array::<i64, 1>::zeros([4]), Array::<i64, 1>::zeros([7]));
         let (small, parts_of) = (Array::<i32, 1>::zeros([4]), Array::<f64, 1>::zeros([7]));
-        referee!(&on.program, bits[][x][four]);
-        referee!(&on.program, narrow[][x][small]);
-        referee!(&on.program, selections[][x, y][seven]);
-        referee!(&on.program, selections_of_parts[][x][seven]);
-        referee!(&on.program, parts[][halves][parts_of]);
+        differential!(&on.program, bits[][x][four]);
+        differential!(&on.program, narrow[][x][small]);
+        differential!(&on.program, selections[][x, y][seven]);
+        differential!(&on.program, selections_of_parts[][x][seven]);
+        differential!(&on.program, parts[][halves][parts_of]);
         let (six, more) = (Array::<i64, 1>::zeros([6]), Array::<f32, 1>::zeros([3]));
-        referee!(&on.program, spellings[][x][six, more]);
+        differential!(&on.program, spellings[][x][six, more]);
         let (ints, five) = (Array::<i64, 1>::zeros([6]), Array::<f64, 1>::zeros([5]));
-        referee!(&on.program, components[][x][ints, five]);
+        differential!(&on.program, components[][x][ints, five]);
     }
     let grid: Vec<i32> = (0..31 * 17).map(|i| i * 37 % 101 - 50).collect();
     let grid = Array::new(&grid, [31, 17]);
     let out = Array::<i32, 1>::zeros([5]);
-    referee!(&on.program, spaces[][grid][out]);
+    differential!(&on.program, spaces[][grid][out]);
     for depth in [3, -2, 1] {
         let six = Array::<i64, 1>::zeros([6]);
-        referee!(&on.program, positions[depth][grid][six]);
+        differential!(&on.program, positions[depth][grid][six]);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use quadrants::{self as qd, KernelValue, Matrix, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 /// What a particle has.
 #[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
@@ -218,9 +218,9 @@ fn aggregates_of_integers(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[0, 1, 2, 3, 4, 5, -6, 77]);
     let out = Array::zeros([x.len(), 7]);
-    referee!(&on.program, tuples [] [x] [out]);
+    differential!(&on.program, tuples [] [x] [out]);
     let out = Array::zeros([x.len(), 5]);
-    referee!(&on.program, arrays [] [x] [out]);
+    differential!(&on.program, arrays [] [x] [out]);
     Ok(())
 }
 
@@ -236,15 +236,15 @@ fn aggregates_of_floats(backend: TestBackend) -> quadrants::Result<()> {
         history: [0, 1, 2, 3],
     };
     let out = Array::zeros([x.len()]);
-    referee!(&on.program, constants [] [x] [out]);
+    differential!(&on.program, constants [] [x] [out]);
     let out = Array::zeros([x.len(), 4]);
-    referee!(&on.program, structs[start][x][out]);
+    differential!(&on.program, structs[start][x][out]);
     let out = Array::zeros([x.len(), 7]);
-    referee!(&on.program, vectors [] [x] [out]);
+    differential!(&on.program, vectors [] [x] [out]);
     let out = Array::zeros([x.len(), 8]);
-    referee!(&on.program, matrices [] [x] [out]);
+    differential!(&on.program, matrices [] [x] [out]);
     let out = Array::zeros([x.len(), 12]);
-    referee!(&on.program, lengths [] [x] [out] within 1e-5);
+    differential!(&on.program, lengths [] [x] [out] within 1e-5);
     Ok(())
 }
 
@@ -337,7 +337,7 @@ fn methods_of_structs(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[0, 3, -8, 100]);
     let out = Array::zeros([x.len(), 4]);
-    referee!(&on.program, methods [] [x] [out]);
+    differential!(&on.program, methods [] [x] [out]);
     Ok(())
 }
 
@@ -383,6 +383,6 @@ fn numbers_inside_of_values_are_ordered_and_computed(
     let out = Array::zeros([x.len(), 6]);
     let tables =
         ([Matrix([[1, 2]]), Matrix([[-3, 0]])], Matrix([[0.5, 1.0, 2.0], [-1.0, 0.25, 1.25]]));
-    referee!(&on.program, numbers_inside[tables][x][out]);
+    differential!(&on.program, numbers_inside[tables][x][out]);
     Ok(())
 }

@@ -6,7 +6,7 @@ use quadrants_tests::{
     on_all_backends,
 };
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 source! { histogram;
     fn run(
@@ -137,16 +137,16 @@ fn atomics_leave_the_results_of_plain_rust(backend: TestBackend) -> qd::Result<(
     let x = Array::of(if backend == Cpu { &x } else { &x[..5000] });
     let (bins, sums) = (Array::zeros([8]), Array::zeros([8, 2]));
     let (wide, low) = (Array::zeros([1]), Array::zeros([8]));
-    referee!(&on.program, histogram [] [x] [bins, sums, wide, low]);
+    differential!(&on.program, histogram [] [x] [bins, sums, wide, low]);
     let (a, b) = (Array::of(&[0, 0]), Array::of(&[u32::MAX, 0]));
     let (c, d) = (Array::of(&[i64::MAX, i64::MIN]), Array::of(&[u64::MAX, 0]));
-    referee!(&on.program, extremes [] [x] [a, b, c, d]);
+    differential!(&on.program, extremes [] [x] [a, b, c, d]);
     let (a, b) = (Array::of(&[0, -1, -1, -1]), Array::of(&[0, 1, 2]));
     let (c, d) = (Array::of(&[-1, 0]), Array::of(&[0; 5]));
     let mut set = [false; 17];
     set[1] = true;
     let flags = Array::of(&set);
-    referee!(&on.program, bitwise [] [x] [a, b, c, d, flags]);
+    differential!(&on.program, bitwise [] [x] [a, b, c, d, flags]);
     Ok(())
 }
 
@@ -155,10 +155,10 @@ fn atomics_return_the_old_values(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (a, b) = (Array::of(&[1, 0, 0, 0, 0]), Array::of(&[0.25, 0.0]));
     let c = Array::of(&[3, 0, 0, 0]);
-    referee!(&on.program, old_values [] [] [a, b, c]);
+    differential!(&on.program, old_values [] [] [a, b, c]);
     let (a, flags, old) =
         (Array::of(&[9]), Array::of(&[true, true, false, true]), Array::of(&[0; 7]));
-    referee!(&on.program, old_bits [] [] [a, flags, old]);
+    differential!(&on.program, old_bits [] [] [a, flags, old]);
     Ok(())
 }
 
@@ -273,8 +273,8 @@ fn minima_and_maxima_of_floats_prefer_numbers(backend: TestBackend) -> qd::Resul
             let each = Array::new(&vec![start; 2 * x.len()], [x.len(), 2]);
             let wide = Array::new(&vec![f64::from(start); 2 * x.len()], [x.len(), 2]);
             let x = Array::of(&x);
-            referee!(&on.program, one_minimum[][x][low, high]);
-            referee!(&on.program, each_extreme[][x][each, wide]);
+            differential!(&on.program, one_minimum[][x][low, high]);
+            differential!(&on.program, each_extreme[][x][each, wide]);
         }
     }
     Ok(())
@@ -285,7 +285,7 @@ fn exchanges_return_the_old_element(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (a, b) = (Array::of(&[3, 0, 0, 0]), Array::of(&[2.5_f32, 0.0, 0.0, 0.0]));
     let (c, d) = (Array::of(&[8_u64, 0, 0]), Array::of(&[1.5_f64, 0.0]));
-    referee!(&on.program, exchanges[][][a, b, c, d]);
+    differential!(&on.program, exchanges[][][a, b, c, d]);
     let values: Vec<u32> = (0..1000).map(|at| at * 7 + 1).collect();
     let x = on.program.tensor_from(&values, [1000])?;
     let (mut slots, mut taken) = (on.program.zeros([8])?, on.program.zeros([1])?);

@@ -3,7 +3,7 @@
 use quadrants as qd;
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 const SCALE: f32 = 0.25;
 static SHIFT: i32 = -7;
@@ -110,7 +110,7 @@ fn funcs_call_funcs(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[-12345, -4, -3, -1, 0, 1, 2, 3, 5, 99, 100]);
     let (a, b) = (Array::zeros([x.len(), 4]), Array::zeros([x.len()]));
-    referee!(&on.program, funcs [] [x] [a, b] within 1e-6);
+    differential!(&on.program, funcs [] [x] [a, b] within 1e-6);
     // They stay ordinary functions.
     assert_eq!((elsewhere::clamp(7, 1, 5), shadows(1, 2)), (5, 7));
     Ok(())
@@ -120,7 +120,7 @@ fn funcs_call_funcs(backend: TestBackend) -> quadrants::Result<()> {
 fn constants_resolve_through_every_kind_of_path(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (a, b, c) = (Array::zeros([5]), Array::zeros([4]), Array::zeros([5]));
-    referee!(&on.program, constants [41] [] [a, b, c]);
+    differential!(&on.program, constants [41] [] [a, b, c]);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 macro_rules! casts {
     ($($name:ident: $ty:ty;)*) => {$(
@@ -60,7 +60,7 @@ fn casts_match_rust_for_all_types(backend: TestBackend) -> quadrants::Result<()>
             let (a, b, c) = (Array::zeros(n), Array::zeros(n), Array::zeros(n));
             let (d, e, f, g) =
                 (Array::zeros(n), Array::zeros(n), Array::zeros(n), Array::zeros(n));
-            referee!(&on.program, $name [] [x] [a, b, c, d, e, f, g]);
+            differential!(&on.program, $name [] [x] [a, b, c, d, e, f, g]);
         };
     }
     let floats = [
@@ -95,6 +95,6 @@ fn casts_match_rust_for_all_types(backend: TestBackend) -> quadrants::Result<()>
 
     let x = Array::of(&[false, true]);
     let (a, b, c) = (Array::zeros([2]), Array::zeros([2]), Array::zeros([2]));
-    referee!(&on.program, from_bool [] [x] [a, b, c]);
+    differential!(&on.program, from_bool [] [x] [a, b, c]);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use quadrants::{self as qd, Complex, KernelValue, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 impl<T: Same> Same for Complex<T> {
     fn same(&self, other: &Self, tolerance: f64) -> bool {
@@ -149,10 +149,10 @@ fn complex_numbers_have_operators(backend: TestBackend) -> qd::Result<()> {
     let b = Array::of(&numbers(|re, im| Complex { re: im as f32 + 0.125, im: re as f32 }));
     let none = Complex { re: 0.0, im: 0.0 };
     let out = Array::new(&vec![none; 9 * a.len()], [a.len(), 9]);
-    referee!(&on.program, operators[1.5][a, b][out] within 1e-5);
+    differential!(&on.program, operators[1.5][a, b][out] within 1e-5);
     let a = Array::of(&numbers(|re, im| Complex { re, im }));
     let out = Array::new(&vec![Complex { re: 0.0, im: 0.0 }; 7 * a.len()], [a.len(), 7]);
-    referee!(&on.program, functions[][a][out] within 1e-12);
+    differential!(&on.program, functions[][a][out] within 1e-12);
     assert_eq!(Complex::new(3.0_f32, 4.0).abs(), 5.0);
     assert_eq!(2.0 * Complex { re: 1.0_f64, im: -1.0 }, Complex { re: 2.0, im: -2.0 });
     Ok(())
@@ -164,7 +164,7 @@ fn minima_of_vectors_are_componentwise(backend: TestBackend) -> qd::Result<()> {
     let a = Array::of(&[Vector([0.0, 0.0, 9.0]), Vector([f32::NAN, -5.0, 1.0])]);
     let n = Array::of(&[Vector([4, -9]), Vector([-2, 8])]);
     let (out, m) = (Array::new(&[Vector([0.0; 3]); 6], [2, 3]), Array::of(&[Vector([0; 2]); 2]));
-    referee!(&on.program, componentwise[][a, n][out, m]);
+    differential!(&on.program, componentwise[][a, n][out, m]);
     Ok(())
 }
 
@@ -173,6 +173,6 @@ fn own_methods_may_have_any_name(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[-1.5, 0.0, 0.5, 2.0]);
     let out = Array::zeros([4, 4]);
-    referee!(&on.program, own_names[][x][out] within 1e-6);
+    differential!(&on.program, own_names[][x][out] within 1e-6);
     Ok(())
 }

@@ -5,7 +5,7 @@
 use quadrants::{self as qd, Error, KernelValue, Program, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 #[derive(Clone, Copy, PartialEq, Debug, KernelValue)]
 enum Mode {
@@ -460,7 +460,7 @@ fn loops_in_unsafe_are_parallel(backend: TestBackend) -> qd::Result<()> {
     let at = Array::of(&(0..300).map(|i| i * 7 % 300).collect::<Vec<u32>>());
     for on_or_off in [false, true] {
         let (x, y) = (Array::of(&[3; 300]), Array::of(&[5; 300]));
-        referee!(&on.program, asserted [on_or_off] [at] [x, y]);
+        differential!(&on.program, asserted [on_or_off] [at] [x, y]);
     }
     Ok(())
 }
@@ -469,7 +469,7 @@ fn argument_conditions(program: &Program) -> qd::Result<()> {
     let numbers: Vec<i32> = (0..300).collect();
     for (on, n) in [(false, 0), (true, 0), (true, 5), (false, 300)] {
         let (x, y) = (Array::of(&numbers), Array::zeros([200]));
-        referee!(program, by_argument [on, n] [] [x, y]);
+        differential!(program, by_argument [on, n] [] [x, y]);
     }
     Ok(())
 }
@@ -480,20 +480,20 @@ fn loops_run_under_conditions_of_arguments(backend: TestBackend) -> qd::Result<(
     argument_conditions(&on.program)?;
     for parts in [0, 1, 3, 20] {
         let (x, y) = (Array::of(&[4, 1, 2, 3, 4, 5, 6, 7, 8, 9]), Array::of(&[1; 10]));
-        referee!(&on.program, locals[parts][x][y]);
+        differential!(&on.program, locals[parts][x][y]);
     }
     for mode in [Mode::Fill, Mode::Double, Mode::Reverse] {
         for k in 0..8 {
             for first in [0, 3] {
                 let (x, y) = (Array::of(&[first, 2, -3, 4]), Array::of(&[9; 4]));
-                referee!(&on.program, matched [mode, k] [x] [y]);
+                differential!(&on.program, matched [mode, k] [x] [y]);
             }
         }
     }
     let x = Array::of(&[1, 2]);
-    referee!(&on.program, by_constant [] [] [x]);
+    differential!(&on.program, by_constant [] [] [x]);
     let x = Array::of(&[1, 2]);
-    referee!(&on.program, never [] [] [x]);
+    differential!(&on.program, never [] [] [x]);
     Ok(())
 }
 
@@ -503,19 +503,19 @@ fn loops_run_under_conditions_of_elements(backend: TestBackend) -> qd::Result<()
     for limit in [-100, 3, 10_000] {
         for first in [-4, 0, 1] {
             let (x, y) = (Array::of(&[first, 2, 1 - first]), Array::of(&[5; 40]));
-            referee!(&on.program, by_element [limit] [] [x, y]);
+            differential!(&on.program, by_element [limit] [] [x, y]);
         }
     }
     for n in 0..3 {
         for first in [0, 1] {
             let (x, y) = (Array::of(&[first, 4, 0]), Array::of(&[3; 6]));
-            referee!(&on.program, known_in_part[n][x][y]);
+            differential!(&on.program, known_in_part[n][x][y]);
         }
     }
     for a in [0, 1] {
         for b in 0..3 {
             let (x, y) = (Array::of(&[1, 0, -5]), Array::zeros([7, 40]));
-            referee!(&on.program, nested [a, b] [x] [y]);
+            differential!(&on.program, nested [a, b] [x] [y]);
         }
     }
     Ok(())
@@ -528,7 +528,7 @@ fn a_return_skips_the_loops_after_it(backend: TestBackend) -> qd::Result<()> {
         for scale in [-1.0, 1.0, 100.0] {
             let x = Array::of(&[1.0, 2.0, 3.0, 4.0].map(|x: f32| x * scale));
             let y = Array::of(&[0.5; 4]);
-            referee!(&on.program, stops[n][x][y]);
+            differential!(&on.program, stops[n][x][y]);
         }
     }
     for limit in [-1, 7, 11] {
@@ -537,7 +537,7 @@ fn a_return_skips_the_loops_after_it(backend: TestBackend) -> qd::Result<()> {
                 let mut x = [0, second, 2, 3, 4, 5, 6, 7, 8, 9];
                 x[0] = first;
                 let (x, y) = (Array::of(&x), Array::of(&[3; 6]));
-                referee!(&on.program, stops_in_loop[limit][x][y]);
+                differential!(&on.program, stops_in_loop[limit][x][y]);
             }
         }
     }
@@ -549,20 +549,20 @@ fn a_return_skips_the_loops_after_it(backend: TestBackend) -> qd::Result<()> {
             let factors = Array::of(&[0.0; 4]);
             let before = a.clone();
             eliminate::host::run(k, &mut a, &mut factors.clone());
-            referee!(&on.program, eliminate [k] [] [before, factors] within 1e-12);
+            differential!(&on.program, eliminate [k] [] [before, factors] within 1e-12);
         }
     }
     for n in 0..33 {
         let x = Array::of(&[4, 9, 2, 1]);
-        referee!(&on.program, many_returns [n] [] [x]);
+        differential!(&on.program, many_returns [n] [] [x]);
     }
     for n in 0..2 {
         let x = Array::of(&[4, 9, 2, 1]);
-        referee!(&on.program, loop_in_value [n] [] [x]);
+        differential!(&on.program, loop_in_value [n] [] [x]);
     }
     for n in 0..5 {
         let (x, y) = (Array::of(&[4, 9, 2, 1]), Array::of(&[3; 6]));
-        referee!(&on.program, whole_value[n][x][y]);
+        differential!(&on.program, whole_value[n][x][y]);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use quadrants::{self as qd, Error, KernelErrorCause, KernelValue, Layout, Matrix, Tensor, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 const LAYOUTS: [Layout; 2] = [Layout::ArrayOfStructs, Layout::StructOfArrays];
 
@@ -197,11 +197,11 @@ fn fields_and_components_of_elements_are_read_and_written(backend: TestBackend) 
     let all: Vec<Body> = (0..67).map(body).collect();
     for layout in LAYOUTS {
         let bodies = Array::of(&all).laid(layout);
-        referee!(&on.program, parts[0.5][][bodies]);
+        differential!(&on.program, parts[0.5][][bodies]);
         let from = Array::of(&all).laid(layout);
         let to = Array::of(&[[Pair([1, 2, 3], 4), Pair([0; 3], -1)]; 67]).laid(layout);
         let sums = Array::of(&[(1i64, true); 67]).laid(layout);
-        referee!(&on.program, between [] [from] [to, sums]);
+        differential!(&on.program, between [] [from] [to, sums]);
     }
     Ok(())
 }
@@ -213,16 +213,16 @@ fn tensors_of_aggregates_have_any_rank(backend: TestBackend) -> qd::Result<()> {
         let scale = Array::new(&[[3, 1, 4, 1]], []).laid(layout);
         let flow = Array::new(&[Vector([1.0f32, 2.0, -0.5]); 15], [3, 5]).laid(layout);
         let bend = Array::new(&[Matrix([[1.0; 3]; 2]); 60], [3, 5, 4]).laid(layout);
-        referee!(&on.program, planes [] [scale] [flow, bend]);
+        differential!(&on.program, planes [] [scale] [flow, bend]);
         let all: Vec<_> = (0..120).map(|at| Pair([at as u16, 2, 60_000], at * 3)).collect();
         let x = Array::new(&all, [2, 3, 4, 5]).laid(layout);
         let y = Array::new(&[(3i64, false); 240], [2, 3, 4, 5, 2]).laid(layout);
         let z = Array::new(&[[1, -2, 3, -4]; 480], [2, 2, 3, 4, 2, 5]).laid(layout);
-        referee!(&on.program, high [] [x] [y, z]);
+        differential!(&on.program, high [] [x] [y, z]);
         let x = Array::of(&[1, -2, 30, 4, 5]);
         let total = Array::new(&[(0i64, false)], []).laid(layout);
         let most = Array::of(&[[0; 4]; 2]).laid(layout);
-        referee!(&on.program, counted [] [x] [total, most]);
+        differential!(&on.program, counted [] [x] [total, most]);
     }
     Ok(())
 }

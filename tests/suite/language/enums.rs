@@ -3,7 +3,7 @@
 use quadrants::{self as qd, KernelValue};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 /// Discriminants that the compiler numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, KernelValue)]
@@ -135,7 +135,7 @@ fn enums_are_values(backend: TestBackend) -> qd::Result<()> {
         [(Colour::Red, Level::Low), (Colour::Black, Level::Middle), (Colour::Green, Level::High)]
     {
         let out = Array::<i32, 2>::zeros([x.len(), 8]);
-        referee!(&on.program, uses[colour, level][x][out]);
+        differential!(&on.program, uses[colour, level][x][out]);
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ fn enums_are_values(backend: TestBackend) -> qd::Result<()> {
 fn equality_of_enums_is_that_of_discriminants(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     if backend == TestBackend::Cpu && cfg!(debug_assertions) {
-        // There, a result that is not that of `PartialEq` is reported: `language::natural`.
+        // There, a result that is not that of `PartialEq` is reported: `language::idioms`.
         return Ok(());
     }
     let mut out = on.program.zeros([2])?;

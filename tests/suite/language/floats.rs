@@ -6,7 +6,7 @@ use quadrants_tests::{
     on_all_backends,
 };
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 macro_rules! methods {
     ($($exact:ident, $close:ident: $ty:ident;)*) => {$(
@@ -204,10 +204,10 @@ fn ieee_operations_match_bit_for_bit(backend: TestBackend) -> quadrants::Result<
     let narrow = |v: &[f64]| v.iter().map(|v| *v as f32).collect::<Vec<f32>>();
     let (a, b) = (Array::of(&narrow(&x)), Array::of(&narrow(&y)));
     let (out, is) = (Array::zeros([x.len(), 15]), Array::zeros([x.len(), 6]));
-    referee!(&on.program, exact_f32 [] [a, b] [out, is]);
+    differential!(&on.program, exact_f32 [] [a, b] [out, is]);
     let (x, y) = (Array::of(&x), Array::of(&y));
     let out = Array::zeros([x.len(), 15]);
-    referee!(&on.program, exact_f64 [] [x, y] [out, is]);
+    differential!(&on.program, exact_f64 [] [x, y] [out, is]);
     Ok(())
 }
 
@@ -219,10 +219,10 @@ fn library_functions_match_within_tolerance(backend: TestBackend) -> quadrants::
     let narrow = |v: &[f64]| v.iter().map(|v| *v as f32).collect::<Vec<f32>>();
     let (a, b) = (Array::of(&narrow(&x)), Array::of(&narrow(&y)));
     let out = Array::zeros([x.len(), 21]);
-    referee!(&on.program, close_f32 [] [a, b] [out] within 1e-5);
+    differential!(&on.program, close_f32 [] [a, b] [out] within 1e-5);
     let (x, y) = (Array::of(&x), Array::of(&y));
     let out = Array::zeros([x.len(), 21]);
-    referee!(&on.program, close_f64 [] [x, y] [out] within 1e-12);
+    differential!(&on.program, close_f64 [] [x, y] [out] within 1e-12);
     Ok(())
 }
 
@@ -233,10 +233,10 @@ fn library_functions_of_special_values_match(backend: TestBackend) -> quadrants:
         [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -3.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
     let narrow = Array::of(&x.map(|x| x as f32));
     let out = Array::zeros([x.len(), 9]);
-    referee!(&on.program, special_f32 [] [narrow] [out] within 1e-5);
+    differential!(&on.program, special_f32 [] [narrow] [out] within 1e-5);
     let wide = Array::of(&x);
     let out = Array::zeros([x.len(), 9]);
-    referee!(&on.program, special_f64 [] [wide] [out] within 1e-12);
+    differential!(&on.program, special_f64 [] [wide] [out] within 1e-12);
     Ok(())
 }
 
@@ -245,7 +245,7 @@ fn float_literals_take_the_expected_type(backend: TestBackend) -> quadrants::Res
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[-1.0, 0.25, 0.75, 8.0]);
     let out = Array::zeros([x.len()]);
-    referee!(&on.program, literals [] [x] [out]);
+    differential!(&on.program, literals [] [x] [out]);
     Ok(())
 }
 

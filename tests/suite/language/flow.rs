@@ -2,7 +2,7 @@
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 source! { branches;
     fn run(limit: i32, x: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
@@ -172,7 +172,7 @@ fn branches_and_block_expressions_match_rust(backend: TestBackend) -> quadrants:
     let x = Array::of(&[-9, -5, -4, -1, 0, 1, 2, 3, 4, 5, 6, 9]);
     for limit in [0, 3, 5] {
         let out = Array::zeros([x.len(), 7]);
-        referee!(&on.program, branches[limit][x][out]);
+        differential!(&on.program, branches[limit][x][out]);
     }
     Ok(())
 }
@@ -182,7 +182,7 @@ fn inner_loops_match_rust(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[0, 1, 2, 3, 6, 7, 27, 97, 1000]);
     let out = Array::zeros([x.len(), 6]);
-    referee!(&on.program, loops [] [x] [out]);
+    differential!(&on.program, loops [] [x] [out]);
     Ok(())
 }
 
@@ -192,7 +192,7 @@ fn short_circuit_operators_skip_side_effects(backend: TestBackend) -> quadrants:
     // One 3, so that every old value that is kept is the same in any order.
     let x = Array::of(&[0, 1, 2, 3, 4, 5, 6]);
     let (hits, out) = (Array::zeros([5]), Array::zeros([x.len()]));
-    referee!(&on.program, effects [] [x] [hits, out]);
+    differential!(&on.program, effects [] [x] [hits, out]);
     Ok(())
 }
 
@@ -201,6 +201,6 @@ fn names_can_be_shadowed(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[1, 2, 3, -4]);
     let out = Array::zeros([x.len()]);
-    referee!(&on.program, bindings[21][x][out]);
+    differential!(&on.program, bindings[21][x][out]);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use quadrants::{self as qd, Number as _};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 #[qd::func]
 fn axpy<T: qd::Number>(a: T, x: T, y: T) -> T {
@@ -224,8 +224,8 @@ source! { of_shapes;
 fn user_traits_may_be_bounds(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::zeros([4]);
-    referee!(&on.program, of_shapes [Circle { radius: 2.0 }] [] [x]);
-    referee!(&on.program, of_shapes [Sides { a: 1.5_f32, b: -2.0 }] [] [x]);
+    differential!(&on.program, of_shapes [Circle { radius: 2.0 }] [] [x]);
+    differential!(&on.program, of_shapes [Sides { a: 1.5_f32, b: -2.0 }] [] [x]);
     Ok(())
 }
 
@@ -236,7 +236,7 @@ fn funcs_have_type_and_const_parameters(backend: TestBackend) -> quadrants::Resu
     let n = Array::of(&[-100_i32, -1, 0, 7, 250]);
     let (floats, doubles) = (Array::zeros([5, 5]), Array::zeros([5, 4]));
     let ints = Array::zeros([5, 3]);
-    referee!(&on.program, of_funcs [] [x, n] [floats, doubles, ints] within 1e-6);
+    differential!(&on.program, of_funcs [] [x, n] [floats, doubles, ints] within 1e-6);
     // They stay ordinary functions.
     assert_eq!((axpy(2, 3, 4), power::<2>(3.0)), (10, 9.0));
     Ok(())
@@ -247,9 +247,9 @@ fn each_monomorphization_is_a_separate_kernel(backend: TestBackend) -> quadrants
     let Some(on) = backend.open() else { return Ok(()) };
     for _ in 0..2 {
         let (x, y) = (Array::of(&[1.0_f32, -2.0, 0.5]), Array::of(&[0.0_f32, 1.0, 2.0]));
-        referee!(&on.program, of_types [1.5_f32] [x] [y] within 1e-6);
+        differential!(&on.program, of_types [1.5_f32] [x] [y] within 1e-6);
         let (x, y) = (Array::of(&[1.0_f64, -2.0, 0.5]), Array::of(&[0.0_f64, 1.0, 2.0]));
-        referee!(&on.program, of_types [1.5_f64] [x] [y] within 1e-6);
+        differential!(&on.program, of_types [1.5_f64] [x] [y] within 1e-6);
     }
     Ok(())
 }

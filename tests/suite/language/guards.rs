@@ -3,7 +3,7 @@
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 source! { triangles;
     fn run(k: usize, a: &Tensor<i32, 2>, out: &mut Tensor<i32, 2>) {
@@ -118,20 +118,20 @@ fn guards_and_lengths_that_depend_on_the_variable_match(
         let a = Array::new(&(0..(h * w) as i32).collect::<Vec<_>>(), [h, w]);
         for k in [0, 1, 8, 9, 40] {
             let out = Array::zeros([h, w]);
-            referee!(&on.program, triangles[k][a][out]);
+            differential!(&on.program, triangles[k][a][out]);
         }
     }
     for (low, high) in [(0, 9), (3, 3), (-7, 40), (5, 2), (i32::MIN, i32::MAX), (i32::MAX, -2)] {
         for last in [0, 1, 130, 254, 255] {
             let (x, bytes) = (Array::zeros([37]), Array::zeros([255]));
-            referee!(&on.program, rows [low, high, last] [] [x, bytes]);
+            differential!(&on.program, rows [low, high, last] [] [x, bytes]);
         }
     }
     for n in [1, 2, 70] {
         let x = Array::of(&(0..n as i64).map(|k| k * k % 31).collect::<Vec<_>>());
         for d in [0, 1, n / 2, n - 1] {
             let out = Array::zeros([n]);
-            referee!(&on.program, lengths[d][x][out]);
+            differential!(&on.program, lengths[d][x][out]);
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use quadrants::{self as qd, KernelValue, Layout, Tensor, Vector, f16};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 /// A particle as it is stored, in half of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
@@ -74,7 +74,7 @@ fn every_half_converts_exactly_to_f32(backend: TestBackend) -> qd::Result<()> {
     let x = Array::of(&all);
     let n = all.len();
     let (out, doubles, bits) = (Array::zeros([n]), Array::zeros([n, 2]), Array::zeros([n]));
-    referee!(&on.program, wide [] [x] [out, doubles, bits]);
+    differential!(&on.program, wide [] [x] [out, doubles, bits]);
     Ok(())
 }
 
@@ -98,8 +98,8 @@ fn f32_rounds_to_the_nearest_even_half(backend: TestBackend) -> qd::Result<()> {
     let short = floats.len().min(256);
     let few = Array::of(&floats[..short]);
     let (some, of_few) = (Array::zeros([short]), Array::zeros([short, 4]));
-    referee!(&on.program, rounded [] [few] [some, of_few]);
-    referee!(&on.program, rounded [] [x] [out, from]);
+    differential!(&on.program, rounded [] [few] [some, of_few]);
+    differential!(&on.program, rounded [] [x] [out, from]);
     Ok(())
 }
 
@@ -111,7 +111,7 @@ fn each_half_operation_rounds(backend: TestBackend) -> qd::Result<()> {
     let n = all.len();
     let halves: Vec<f16> = (0..6 * n).map(|i| f16::from_f32(i as f32 * 0.37 - 900.0)).collect();
     let (y, order) = (Array::new(&halves, [n, 6]), Array::zeros([n, 3]));
-    referee!(&on.program, computed [f16::from_f32(1.7)] [x] [y, order]);
+    differential!(&on.program, computed [f16::from_f32(1.7)] [x] [y, order]);
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! `return`, `break` and `continue` inside expressions: the rest of the statement around is not run. Once a `return` of
-//! a func set a flag there and the IR went on with zeros, while the CPU body left; proofs of the IR were wrong for it.
+//! `return`, `break` and `continue` inside expressions: the rest of the statement around is not run. Regression: the IR
+//! used to continue with zeros after such a `return` of a func, and the CPU body did not.
 
 // What is tried is the way it is written.
 #![allow(clippy::all, clippy::pedantic, unreachable_code, unused)]
@@ -7,7 +7,7 @@
 use quadrants::{self as qd, KernelValue, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 #[qd::func]
 fn add(a: u32, b: u32) -> u32 {
@@ -80,7 +80,7 @@ macro_rules! places {
                 fn a_jump_there_skips_the_rest(backend: TestBackend) -> quadrants::Result<()> {
                     let Some(on) = backend.open() else { return Ok(()) };
                     let (r, t) = (Array::zeros([12]), Array::new(&[3u32; 16], [16]));
-                    referee!(&on.program, both [] [] [r, t]);
+                    differential!(&on.program, both [] [] [r, t]);
                     Ok(())
                 }
             }
@@ -483,7 +483,7 @@ fn continue_and_break_in_expressions_of_iterations_skip_the_rest(
     let Some(on) = backend.open() else { return Ok(()) };
     let (x, t, out) =
         (Array::of(&[0, 1, 2, 3, 4, 6, 7, 12, 19, 35]), Array::zeros([2]), Array::zeros([10, 6]));
-    referee!(&on.program, in_iterations [] [x] [t, out]);
+    differential!(&on.program, in_iterations [] [x] [t, out]);
     Ok(())
 }
 
@@ -491,7 +491,7 @@ fn continue_and_break_in_expressions_of_iterations_skip_the_rest(
 fn jumps_in_conditions_of_while_go_where_labels_say(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (x, out) = (Array::of(&[0, 1, 4, 6, 7, 12, 19, 35]), Array::zeros([8, 5]));
-    referee!(&on.program, in_conditions_of_while [] [x] [out]);
+    differential!(&on.program, in_conditions_of_while [] [x] [out]);
     Ok(())
 }
 
@@ -565,7 +565,7 @@ fn a_return_in_an_expression_of_a_method_leaves_its_receiver_as_it_is(
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let out = Array::zeros([10, 4]);
-    referee!(&on.program, of_methods [] [] [out]);
+    differential!(&on.program, of_methods [] [] [out]);
     Ok(())
 }
 

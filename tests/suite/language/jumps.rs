@@ -3,7 +3,7 @@
 use quadrants::{self as qd, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 /// The first pair of numbers below `limit` that multiply to `product`, and how far the search went.
 #[qd::func]
@@ -190,9 +190,9 @@ fn numbers() -> Array<u32, 1> {
 fn labeled_break_and_continue_leave_the_named_loop(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (x, out) = (numbers(), Array::zeros([8, 6]));
-    referee!(&on.program, labels [] [x] [out]);
+    differential!(&on.program, labels [] [x] [out]);
     let out = Array::zeros([8, 6]);
-    referee!(&on.program, in_assertions [] [x] [out]);
+    differential!(&on.program, in_assertions [] [x] [out]);
     Ok(())
 }
 
@@ -202,7 +202,7 @@ fn loop_expressions_have_values(backend: TestBackend) -> quadrants::Result<()> {
     let (x, out) = (numbers(), Array::zeros([8, 6]));
     for limit in [9, 60] {
         let out = out.clone();
-        referee!(&on.program, values[limit][x][out]);
+        differential!(&on.program, values[limit][x][out]);
     }
     Ok(())
 }

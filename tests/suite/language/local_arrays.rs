@@ -6,7 +6,7 @@
 use quadrants::{self as qd, Error, KernelErrorCause, KernelValue, Matrix, Tensor, Vector};
 use quadrants_tests::{TestBackend, on_all_backends, on_gpu_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 use crate::errors::kernel_error;
 
 /// Scalars of two types, so that an array of it is two arrays.
@@ -262,27 +262,27 @@ fn dynamic_indices_of_local_arrays_match_plain_rust(backend: TestBackend) -> qua
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&(0..50).map(|i| i * 7919 % 4001).collect::<Vec<u32>>());
     let out = Array::zeros([9, 32]);
-    referee!(&on.program, histogram [] [x] [out]);
+    differential!(&on.program, histogram [] [x] [out]);
     let out = Array::zeros([9, 18]);
-    referee!(&on.program, cells [] [x] [out]);
+    differential!(&on.program, cells [] [x] [out]);
     let mut m = Matrix([[0.0; 5]; 6]);
     (0..30).for_each(|i| m[[i / 5, i % 5]] = i as f32);
     let out = Array::zeros([50]);
-    referee!(&on.program, matrices[m][x][out]);
+    differential!(&on.program, matrices[m][x][out]);
     let out = Array::zeros([7]);
-    referee!(&on.program, large [] [x] [out]);
+    differential!(&on.program, large [] [x] [out]);
     let x = Array::of(&(0..50).map(|i| i * 7919 % 401).collect::<Vec<i32>>());
     let out = Array::zeros([9]);
-    referee!(&on.program, stacks [] [x] [out]);
+    differential!(&on.program, stacks [] [x] [out]);
     let x = Array::of(&(0..300).map(|i| i * 7919 % 1013).collect::<Vec<i32>>());
     let out = Array::zeros([300, 20]);
-    referee!(&on.program, unrolled [] [x] [out]);
+    differential!(&on.program, unrolled [] [x] [out]);
     let x = Array::new(&(0..190).map(|i| i * 7919 % 113).collect::<Vec<i32>>(), [19, 10]);
     let out = Array::zeros([4, 10]);
-    referee!(&on.program, columns[7][x][out]);
+    differential!(&on.program, columns[7][x][out]);
     let rows = Array::new(&(0..120).map(|i| i * 7919 % 113).collect::<Vec<i32>>(), [5, 24]);
     let out = Array::zeros([5, 24]);
-    referee!(&on.program, sorted [] [rows] [out]);
+    differential!(&on.program, sorted [] [rows] [out]);
     Ok(())
 }
 

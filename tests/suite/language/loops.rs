@@ -7,7 +7,7 @@ use quadrants_tests::{
 };
 use rstest::rstest;
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 source! { strides;
     fn run(from: i32, to: i32, by: usize, out: &mut Tensor<i32, 2>) {
@@ -198,7 +198,7 @@ fn parallel_loops_stride_and_run_backwards(backend: TestBackend) -> qd::Result<(
     for (from, to) in [(-20, 20), (0, 1), (3, 3), (7, -2), (-5, 14)] {
         for by in [1, 2, 5, 100] {
             let out = Array::zeros([5, 40]);
-            referee!(&on.program, strides[from, to, by][][out]);
+            differential!(&on.program, strides[from, to, by][][out]);
         }
     }
     Ok(())
@@ -212,7 +212,7 @@ fn strided_iterations_do_not_race(
     let Some(on) = backend.open() else { return Ok(()) };
     let values: Vec<u32> = (0..n as u32).collect();
     let (x, out) = (Array::of(&values), Array::zeros([n]));
-    referee!(&on.program, halves [] [x] [out]);
+    differential!(&on.program, halves [] [x] [out]);
     Ok(())
 }
 
@@ -222,7 +222,7 @@ fn inner_loops_stride_and_run_backwards(backend: TestBackend) -> qd::Result<()> 
     let x = Array::of(&[3, -1, 4, 1, -5, 9, 2]);
     for (n, by) in [(0, 1), (2, 1), (9, 2), (30, 7)] {
         let out = Array::zeros([x.len(), 5]);
-        referee!(&on.program, inner[n, by][x][out]);
+        differential!(&on.program, inner[n, by][x][out]);
     }
     Ok(())
 }
@@ -233,7 +233,7 @@ fn inclusive_ranges_reach_the_largest_value(backend: TestBackend) -> qd::Result<
     let x = Array::of(&[3, -1, 4, 1, -5, 9, 2]);
     for (from, to, m) in [(-20, 19, u64::MAX), (3, 3, u64::MAX - 2), (7, 6, u64::MAX - 1)] {
         let (out, sums) = (Array::zeros([5, 40]), Array::zeros([x.len(), 4]));
-        referee!(&on.program, through[from, to, m][x][out, sums]);
+        differential!(&on.program, through[from, to, m][x][out, sums]);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use quadrants as qd;
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 macro_rules! floats {
     ($($name:ident: $ty:ident, $bits:ident;)*) => {$(
@@ -218,7 +218,7 @@ fn float_methods_match_std_bit_for_bit(backend: TestBackend) -> quadrants::Resul
             let n = x.len();
             let (values, bits) = (Array::zeros([n, 11]), Array::zeros([n, 2]));
             let flags = Array::zeros([n, 5]);
-            referee!(&on.program, $name [] [x, y] [values, bits, flags]);
+            differential!(&on.program, $name [] [x, y] [values, bits, flags]);
         };
     }
     run!(of_f32: f32);
@@ -226,9 +226,9 @@ fn float_methods_match_std_bit_for_bit(backend: TestBackend) -> quadrants::Resul
     let x = [-2.0, -1.3, -0.5, 0.0, 0.1, 0.75, 1.0, 2.4];
     let of_f32 = (Array::of(&x.map(|x| x as f32)), Array::zeros([x.len(), 10]));
     let (x32, values) = of_f32;
-    referee!(&on.program, functions_of_f32 [] [x32] [values] within 1e-5);
+    differential!(&on.program, functions_of_f32 [] [x32] [values] within 1e-5);
     let (x, values) = (Array::of(&x), Array::zeros([x.len(), 10]));
-    referee!(&on.program, functions_of_f64 [] [x] [values] within 1e-12);
+    differential!(&on.program, functions_of_f64 [] [x] [values] within 1e-12);
     Ok(())
 }
 
@@ -242,7 +242,7 @@ fn integer_methods_match_std_bit_for_bit(backend: TestBackend) -> quadrants::Res
             let n = [0, 1, 31, 32, 33, $ty::BITS - 1, $ty::BITS, 5];
             let (x, y, n) = (Array::of(&x), Array::of(&y), Array::of(&n));
             let (values, counts) = (Array::zeros([x.len(), 11]), Array::zeros([x.len(), 4]));
-            referee!(&on.program, $name [] [x, y, n] [values, counts]);
+            differential!(&on.program, $name [] [x, y, n] [values, counts]);
         };
     }
     run!(of_i32: i32);
@@ -253,7 +253,7 @@ fn integer_methods_match_std_bit_for_bit(backend: TestBackend) -> quadrants::Res
     let x = Array::of(&[0, 1, -1, 7, -9, 1 << 20, i32::MIN, i32::MAX]);
     let y = Array::of(&[0, 1, 10, 11, 64, 99, 1 << 31, u32::MAX]);
     let values = Array::zeros([x.len(), 6]);
-    referee!(&on.program, one_sign [] [x, y] [values]);
+    differential!(&on.program, one_sign [] [x, y] [values]);
     Ok(())
 }
 
@@ -287,7 +287,7 @@ fn methods_of_all_integers_match_std_bit_for_bit(backend: TestBackend) -> quadra
             let n = x.len();
             let (x, y) = (Array::of(&x), Array::of(&y));
             let (values, counts) = (Array::zeros([n, 7]), Array::zeros([n, 4]));
-            referee!(&on.program, $name [] [x, y] [values, counts]);
+            differential!(&on.program, $name [] [x, y] [values, counts]);
         };
     }
     run!(all_i8: i8);
@@ -303,7 +303,7 @@ fn methods_of_all_integers_match_std_bit_for_bit(backend: TestBackend) -> quadra
         ($name:ident: $ty:ident) => {
             let (x, y) = values!($ty);
             let (values, flags) = (Array::zeros([x.len(), 4]), Array::zeros([x.len(), 3]));
-            referee!(&on.program, $name [] [x, y] [values, flags]);
+            differential!(&on.program, $name [] [x, y] [values, flags]);
         };
     }
     run!(unsigned_u8: u8);

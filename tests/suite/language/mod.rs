@@ -1,7 +1,7 @@
 //! Promise: every kernel means the same on every backend, namely what the same source means in plain Rust.
 //!
 //! [`source!`] makes one function both a kernel and a host function over
-//! [`Array`]s; [`referee!`] runs both on the same data and compares everything written. On the CPU
+//! [`Array`]s; [`differential!`] runs both on the same data and compares everything written. On the CPU
 //! this tests the CPU body, on the simulator the interpreter, on hardware the
 //! compiled code.
 
@@ -24,55 +24,55 @@ macro_rules! on_host_too {
 mod accumulators;
 mod aggregates;
 mod agreement;
+mod ambiguous_syntax;
 mod array;
 mod atomics;
 mod backends;
 mod blocks;
-mod built;
+mod builder;
 mod calls;
 mod casts;
-mod choices;
 mod closures;
+mod collectives;
 mod complex;
 mod conditional;
 mod distinct;
 mod elements;
 mod enums;
-mod exchanges;
 mod exits;
 mod fields;
 mod floats;
 mod flow;
 mod generics;
-mod groups;
 mod guards;
 mod halves;
+mod idioms;
 mod inner_jumps;
 mod jumps;
-mod lanes;
 mod local_arrays;
 mod loops;
+mod match_expressions;
 mod methods;
+mod mismatch_regressions;
 mod narrow;
-mod natural;
 mod ordering;
 mod own_funcs;
 mod patterns;
 mod print;
 mod random;
 mod ranks;
-mod readings;
 mod reductions;
 mod resolution;
 mod results;
-mod reviewed;
 mod scalars;
 mod scatters;
 mod shared_extents;
 mod shared_structs;
 mod shorthand;
+mod strips;
+mod tensor_structs;
 mod tensors;
-mod top;
+mod top_level;
 mod user_macros;
 
 use array::{Array, Same, same};
@@ -111,9 +111,9 @@ macro_rules! source {
 /// Runs kernel and host function on the same data, and compares the value and all that is written:
 /// scalars, then tensors read, then tensors written. `within` is a relative tolerance; without it
 /// all bits are the same.
-macro_rules! referee {
+macro_rules! differential {
     ($program:expr, $name:ident [$($scalar:expr),*] [$($input:expr),*] [$($output:ident),*]) => {
-        referee!($program, $name [$($scalar),*] [$($input),*] [$($output),*] within 0.0)
+        differential!($program, $name [$($scalar),*] [$($input),*] [$($output),*] within 0.0)
     };
     (
         $program:expr,
@@ -135,4 +135,4 @@ macro_rules! referee {
     }};
 }
 
-pub(crate) use {referee, source};
+pub(crate) use {differential, source};

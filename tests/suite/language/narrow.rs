@@ -3,7 +3,7 @@
 use quadrants as qd;
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 macro_rules! numbers {
     ($($name:ident: $ty:ident;)*) => {$(
@@ -85,7 +85,7 @@ fn narrow_integers_match_rust(backend: TestBackend) -> quadrants::Result<()> {
             let wide = Array::new(&many, [n, 6]);
             let reals: Vec<f32> = many.iter().map(|v| *v as f32 * 0.01).collect();
             let floats = Array::new(&reals[..2 * n], [n, 2]);
-            referee!(&on.program, $name [7] [x, y] [values, wide, floats]);
+            differential!(&on.program, $name [7] [x, y] [values, wide, floats]);
         };
     }
     run!(of_i8: i8);
@@ -154,7 +154,7 @@ fn loops_count_in_narrow_integers(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (x, out, sums) = (Array::of(&[-300_i16, 400]), Array::zeros([256]), Array::zeros([2]));
     for (from, to, low) in [(3, 250, -128), (0, 255, -5), (9, 9, 99), (7, 3, 127 - 9)] {
-        referee!(&on.program, loops[from, to, low][x][out, sums]);
+        differential!(&on.program, loops[from, to, low][x][out, sums]);
     }
     Ok(())
 }

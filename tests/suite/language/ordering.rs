@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 source! { floats;
     fn run(x: &Tensor<f32, 1>, y: &Tensor<f64, 1>, out: &mut Tensor<i32, 2>, least: &mut Tensor<f32, 1>) {
@@ -63,11 +63,11 @@ fn orders_are_those_of_std(backend: TestBackend) -> quadrants::Result<()> {
     let y = x.map(|x| f64::from(x) * 0.5);
     let (x, y) = (Array::of(&x), Array::of(&y));
     let (out, least) = (Array::zeros([10, 10]), Array::zeros([9]));
-    referee!(&on.program, floats [] [x, y] [out, least]);
+    differential!(&on.program, floats [] [x, y] [out, least]);
     let x = Array::of(&[0i8, -1, 127, -128, 5, 5]);
     let y = Array::of(&[0u64, u64::MAX, 1 << 63, 7, 7, 8]);
     let out = Array::zeros([6, 6]);
-    referee!(&on.program, integers [] [x, y] [out]);
+    differential!(&on.program, integers [] [x, y] [out]);
     for (a, b, x) in [(1, 2, 0.0), (2, 1, -0.0), (i64::MIN, i64::MAX, f32::NAN), (3, 3, 1.0)] {
         let found = result::device::run(a, b, x).launch_on(on.program.default_stream())?;
         assert_eq!(found, result::host::run(a, b, x));

@@ -7,7 +7,7 @@
 use quadrants::{self as qd, KernelValue, Tensor, Tensors, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 #[qd::func]
 trait Score {
@@ -168,7 +168,7 @@ fn traits_with_func_are_for_all_types(on: TestBackend) -> quadrants::Result<()> 
     let x = Array::of(&[-4, -1, 2, 5, 8, 900]);
     let y = Array::of(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
     let z = Array::zeros([6, 10]);
-    referee!(&on.program, foreign [] [] [x, y, z]);
+    differential!(&on.program, foreign [] [] [x, y, z]);
     Ok(())
 }
 
@@ -250,7 +250,7 @@ fn a_receiver_by_reference_may_be_dereferenced(on: TestBackend) -> quadrants::Re
     let Some(on) = on.open() else { return Ok(()) };
     let x = Array::of(&[-3, -1, 2, 0, 8]);
     let z = Array::zeros([5, 5]);
-    referee!(&on.program, by_reference [] [x] [z]);
+    differential!(&on.program, by_reference [] [x] [z]);
     Ok(())
 }
 

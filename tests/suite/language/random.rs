@@ -2,7 +2,7 @@
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 // Not `strict`: contraction must not change the draws, also where a draw is multiplied and added.
 source! { draws;
@@ -46,12 +46,12 @@ fn random_draws_are_bit_identical_on_every_backend(backend: TestBackend) -> quad
     let words = Array::<u32, 2>::zeros([40, 25]);
     let (uniform, normal) = (Array::zeros([40, 25]), Array::zeros([40, 25]));
     for seed in [0, 0x0123_4567_89ab_cdef, u64::MAX] {
-        referee!(&on.program, draws [seed] [] [words, uniform, normal]);
+        differential!(&on.program, draws [seed] [] [words, uniform, normal]);
         let out = Array::zeros([9, 5]);
-        referee!(&on.program, streams [11] [] [out]);
+        differential!(&on.program, streams [11] [] [out]);
     }
     let out = Array::zeros([33]);
-    referee!(&on.program, mean_of_draws [5, 100] [] [out]);
+    differential!(&on.program, mean_of_draws [5, 100] [] [out]);
     Ok(())
 }
 

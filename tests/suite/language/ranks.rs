@@ -3,7 +3,7 @@
 use quadrants::{self as qd, Error, KernelErrorCause, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 source! { scalar;
     fn run(x: &Tensor<i32, 1>, scale: &Tensor<i32, 0>, total: &mut Tensor<i32, 0>) -> i32 {
@@ -125,7 +125,7 @@ fn a_tensor_of_no_dimensions_has_one_element(backend: TestBackend) -> qd::Result
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[1, 2, 3, 40]);
     let (scale, total) = (Array::new(&[7], []), Array::zeros([]));
-    referee!(&on.program, scalar [] [x, scale] [total]);
+    differential!(&on.program, scalar [] [x, scale] [total]);
     let mut one = on.program.zeros::<i32, 0>([])?;
     one.fill(4)?;
     assert_eq!((one.len(), one.shape(), one.to_vec()?), (1, [], vec![4]));
@@ -138,7 +138,7 @@ fn tensors_have_up_to_six_dimensions(backend: TestBackend) -> qd::Result<()> {
     let values: Vec<i32> = (0..120).collect();
     let x = Array::new(&values, [2, 3, 4, 5]);
     let (y, z) = (Array::zeros([2, 3, 4, 5, 2]), Array::zeros([2, 2, 3, 4, 2, 5]));
-    referee!(&on.program, high [] [x] [y, z]);
+    differential!(&on.program, high [] [x] [y, z]);
     Ok(())
 }
 
@@ -168,7 +168,7 @@ fn an_index_space_may_be_a_tuple_of_extents(backend: TestBackend) -> qd::Result<
     let values: Vec<i32> = (0..120).map(|i| i * 37 % 113).collect();
     let x = Array::new(&values, [2, 3, 4, 5]);
     let (y, found) = (Array::zeros([2, 3, 4, 5]), Array::zeros([1]));
-    referee!(&on.program, tuples_of_extents [] [x] [y, found]);
+    differential!(&on.program, tuples_of_extents [] [x] [y, found]);
     Ok(())
 }
 
@@ -179,7 +179,7 @@ fn loops_have_up_to_six_dimensions(backend: TestBackend) -> qd::Result<()> {
     let x = Array::new(&values, [2, 3, 4, 5]);
     let (y, z) = (Array::zeros([2, 3, 4, 5, 2]), Array::zeros([2, 2, 3, 4, 2, 5]));
     let sums = Array::zeros([1]);
-    referee!(&on.program, many_dimensions [] [x] [y, z, sums]);
+    differential!(&on.program, many_dimensions [] [x] [y, z, sums]);
     let mut x = on.program.zeros::<u32, 4>([2, 3, 2, 4])?;
     let mut y = on.program.zeros::<u32, 1>([5])?;
     side_by_side(&mut x, &mut y).launch()?;

@@ -6,7 +6,7 @@ use quadrants_tests::{
     on_all_backends,
 };
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 source! { of_one_dimension;
     fn run(
@@ -123,14 +123,14 @@ fn reductions_match_plain_rust(
     let x = Array::of(&x);
     let (sum, least) = (Array::of(&[5, i32::MAX]), Array::of(&[i64::MAX]));
     let (most, halves) = (Array::of(&[3]), Array::of(&[0.25]));
-    referee!(&on.program, of_one_dimension [] [x] [sum, least, most, halves]);
+    differential!(&on.program, of_one_dimension [] [x] [sum, least, most, halves]);
     let (sum, most) = (Array::zeros([2, 3]), Array::of(&[1, -7]));
-    referee!(&on.program, of_named_cells [1, [3, 0]] [x] [sum, most]);
+    differential!(&on.program, of_named_cells [1, [3, 0]] [x] [sum, most]);
     let (sum, two) = (Array::of(&[7]), Array::of(&[i32::MIN, i32::MAX]));
-    referee!(&on.program, not_plain [] [x] [sum, two]);
+    differential!(&on.program, not_plain [] [x] [sum, two]);
     let wide: Vec<i64> = (0..n as i64).map(|i| (i * i) << 20).collect();
     let (sum, back) = (Array::of(&[1]), Array::of(&[-1]));
-    referee!(&on.program, in_steps [] [Array::of(&wide)] [sum, back]);
+    differential!(&on.program, in_steps [] [Array::of(&wide)] [sum, back]);
     Ok(())
 }
 
@@ -148,7 +148,7 @@ fn reductions_of_rows_match_plain_rust(
         }
     }
     let (sum, most) = (Array::zeros([2, 1]), Array::zeros([]));
-    referee!(&on.program, of_two_dimensions [] [x] [sum, most]);
+    differential!(&on.program, of_two_dimensions [] [x] [sum, most]);
     Ok(())
 }
 

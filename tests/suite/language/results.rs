@@ -3,7 +3,7 @@
 use quadrants::{self as qd, Error, KernelValue, Matrix, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 /// What a search found.
 #[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
@@ -127,11 +127,11 @@ fn aggregates(x: f32, flag: bool) -> ([Matrix<f32, 2, 2>; 2], (u16, bool)) {
 fn kernels_return_aggregates(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[1.5, -2.0, 9.25, -3.5, 7.0]);
-    referee!(&on.program, statistics[][x][]);
+    differential!(&on.program, statistics[][x][]);
     for limit in [-5.0, 2.0, 8.5, 20.0] {
-        referee!(&on.program, found[limit][x][]);
+        differential!(&on.program, found[limit][x][]);
     }
-    referee!(&on.program, found[0.0][Array::of(&[1.0, 2.0, 3.0])][]);
+    differential!(&on.program, found[0.0][Array::of(&[1.0, 2.0, 3.0])][]);
     let mut out = on.program.zeros([3])?;
     assert_eq!(nothing(&mut out).launch()?, Nothing {});
     assert_eq!(out.to_vec()?, [5; 3]);
@@ -149,7 +149,7 @@ fn serial_code_of_a_kernel_may_return(backend: TestBackend) -> qd::Result<()> {
     let x = Array::of(&[1, 2, 3, 4, 5, 6, 7]);
     for limit in [0, 7, 11, 100] {
         let out = Array::<i32, 1>::zeros([x.len()]);
-        referee!(&on.program, after_loops[limit][x][out]);
+        differential!(&on.program, after_loops[limit][x][out]);
     }
     for (limit, expected) in
         [(-1, [0, 1, 2, 3]), (1, [10, 20, 2, 3]), (9, [30, 20, 20, 20]), (0, [10, 1, 2, 3])]

@@ -2,7 +2,7 @@
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 macro_rules! numbers {
     ($($name:ident: $ty:ident;)*) => {$(
@@ -147,7 +147,7 @@ fn arithmetic_and_comparison_of_every_type_match_rust(
         ($name:ident, $a:expr, $x:expr, $y:expr) => {
             let (x, y) = (Array::of(&$x), Array::of(&$y));
             let (values, flags) = (Array::zeros([x.len(), 9]), Array::zeros([x.len(), 6]));
-            referee!(&on.program, $name [$a] [x, y] [values, flags]);
+            differential!(&on.program, $name [$a] [x, y] [values, flags]);
         };
     }
     // Whole numbers and halves, so that contraction changes nothing.
@@ -175,7 +175,7 @@ fn bit_operations_and_wrapping_of_every_integer_match_rust(
             let y = Array::of(&[7, $ty::MAX, 0x33, $ty::MAX, $ty::MAX - 1, $ty::MIN]);
             let by = Array::of(&[0, 1, 5, $ty::BITS - 1, 31, 4]);
             let values = Array::zeros([x.len(), $columns]);
-            referee!(&on.program, $name [] [x, y, by] [values]);
+            differential!(&on.program, $name [] [x, y, by] [values]);
         };
     }
     run!(bits_of_i32: i32, 7);
@@ -193,7 +193,7 @@ fn boolean_logic_matches_rust(backend: TestBackend) -> quadrants::Result<()> {
     let y = Array::of(&[false, true, false, true]);
     for p in [false, true] {
         let values = Array::zeros([4, 9]);
-        referee!(&on.program, bools [p] [x, y] [values]);
+        differential!(&on.program, bools [p] [x, y] [values]);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use quadrants_tests::{
     on_all_backends,
 };
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 source! { histograms;
     fn run(
@@ -72,13 +72,13 @@ fn scatters_match_for_every_length(backend: TestBackend) -> quadrants::Result<()
             let x = Array::of(&numbers(n));
             let (counts, sums) = (Array::of(&vec![3; bins]), Array::zeros([bins, 3]));
             let (least, most) = (Array::of(&vec![5; bins]), Array::of(&vec![-1; bins]));
-            referee!(&on.program, histograms [] [x] [counts, sums, least, most]);
+            differential!(&on.program, histograms [] [x] [counts, sums, least, most]);
         }
         for w in [1, 40] {
             let x = Array::new(&numbers(n / w * w), [n / w, w]);
             let (all, any) = (Array::of(&[u32::MAX; 9]), Array::of(&[0; 11]));
             let (odd, back) = (Array::of(&[1; 5]), Array::zeros([n / w]));
-            referee!(&on.program, of_bits [] [x] [all, any, odd, back]);
+            differential!(&on.program, of_bits [] [x] [all, any, odd, back]);
         }
     }
     Ok(())

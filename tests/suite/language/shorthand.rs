@@ -4,7 +4,7 @@
 use quadrants::{self as qd, KernelValue, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 const LIMIT: i32 = 7;
 
@@ -214,7 +214,7 @@ impl Same for Body {
 fn matches_is_a_match(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let out = Array::<i32, 2>::zeros([17, 6]);
-    referee!(&on.program, matching[][numbers()][out]);
+    differential!(&on.program, matching[][numbers()][out]);
     Ok(())
 }
 
@@ -222,7 +222,7 @@ fn matches_is_a_match(backend: TestBackend) -> qd::Result<()> {
 fn loops_over_elements_take_them_in_order(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let out = Array::<f32, 2>::zeros([17, 6]);
-    referee!(&on.program, elements[1.5][numbers()][out]);
+    differential!(&on.program, elements[1.5][numbers()][out]);
     let (x, mut out) = (on.program.tensor_from(&[3, 4], [2])?, on.program.zeros([3])?);
     serial_elements(&x, &mut out).launch()?;
     assert_eq!(out.to_vec()?, [354, 355, 356]);
@@ -233,7 +233,7 @@ fn loops_over_elements_take_them_in_order(backend: TestBackend) -> qd::Result<()
 fn destructuring_assignments_evaluate_the_value_first(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (x, out) = (numbers(), Array::<i32, 2>::zeros([17, 7]));
-    referee!(&on.program, swaps[][][x, out]);
+    differential!(&on.program, swaps[][][x, out]);
     Ok(())
 }
 
@@ -242,9 +242,9 @@ fn a_struct_update_takes_the_other_fields(backend: TestBackend) -> qd::Result<()
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[0.5, -3.0, 8.25]);
     let out = Array::<f32, 2>::zeros([3, 4]);
-    referee!(&on.program, updates[][x][out]);
+    differential!(&on.program, updates[][x][out]);
     let body = |mass| Body { place: Vector([mass, 1.0]), mass, kind: (1, false) };
     let bodies = Array::of(&[body(1.0), body(2.5)]);
-    referee!(&on.program, updated_elements[][][bodies]);
+    differential!(&on.program, updated_elements[][][bodies]);
     Ok(())
 }

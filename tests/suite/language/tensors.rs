@@ -2,7 +2,7 @@
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 source! { two_dimensions;
     fn run(x: &Tensor<f32, 2>, out: &mut Tensor<f32, 2>, sizes: &mut Tensor<usize, 1>) {
@@ -119,10 +119,10 @@ fn tensors_of_two_and_three_dimensions_are_indexed(
     let plane: Vec<f32> = ramp(d * h).iter().map(|x| *x as f32).collect();
     let x = Array::new(&plane, [h, d]);
     let (out, sizes) = (Array::zeros([d, h]), Array::zeros([3]));
-    referee!(&on.program, two_dimensions [] [x] [out, sizes]);
+    differential!(&on.program, two_dimensions [] [x] [out, sizes]);
     let x = Array::new(&ramp(d * h * w), shape);
     let (out, sums) = (Array::zeros([w, d, h.max(2)]), Array::zeros([d, h]));
-    referee!(&on.program, three_dimensions [] [x] [out, sums]);
+    differential!(&on.program, three_dimensions [] [x] [out, sums]);
     Ok(())
 }
 
@@ -134,7 +134,7 @@ fn loops_run_over_ranges_and_shapes(
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let out = Array::zeros([10, 64]);
-    referee!(&on.program, ranges [range.0, range.1, n] [] [out]);
+    differential!(&on.program, ranges [range.0, range.1, n] [] [out]);
     Ok(())
 }
 
@@ -144,7 +144,7 @@ fn tensors_of_bools_are_read_and_written(backend: TestBackend) -> quadrants::Res
     let x: Vec<bool> = (0..35).map(|i| i % 3 == 0).collect();
     let x = Array::new(&x, [5, 7]);
     let (out, count) = (Array::zeros([5, 7]), Array::zeros([1]));
-    referee!(&on.program, bools [] [x] [out, count]);
+    differential!(&on.program, bools [] [x] [out, count]);
     Ok(())
 }
 
@@ -153,7 +153,7 @@ fn read_only_and_unused_tensors_are_allowed(backend: TestBackend) -> quadrants::
     let Some(on) = backend.open() else { return Ok(()) };
     let unused = Array::zeros([2, 1, 2]);
     let (read, out) = (Array::of(&ramp(300)), Array::zeros([300]));
-    referee!(&on.program, only_read [] [unused] [read, out]);
+    differential!(&on.program, only_read [] [unused] [read, out]);
     Ok(())
 }
 
@@ -165,6 +165,6 @@ fn indices_may_be_loaded_from_tensors(backend: TestBackend) -> quadrants::Result
     let (x, at) = (Array::of(&x), Array::of(&at));
     let rows = Array::new(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3]);
     let out = Array::zeros([200]);
-    referee!(&on.program, gathered [] [x, at, rows] [out]);
+    differential!(&on.program, gathered [] [x, at, rows] [out]);
     Ok(())
 }

@@ -14,12 +14,11 @@ use tracing::{
     span,
 };
 
-/// What each thread said. Of the whole process: what a thread alone subscribes to, `tracing` may take from
-/// the callsite's answer to other threads.
-static SAID: Mutex<Vec<(ThreadId, Level, String)>> = Mutex::new(Vec::new());
+/// The events of each thread. Process-wide: `tracing` caches a callsite's interest across threads.
+static EVENTS: Mutex<Vec<(ThreadId, Level, String)>> = Mutex::new(Vec::new());
 
 /// Keeps level, message and fields of the events of one crate.
-struct Keep;
+struct RecordingSubscriber;
 
 #[derive(Default)]
 struct Message {
@@ -37,27 +36,28 @@ impl Visit for Message {
 }
 
 /// Collects the events of this thread from now on.
-pub(crate) struct Said(ThreadId);
+pub(crate) struct CapturedEvents(ThreadId);
 
-impl Said {
+impl CapturedEvents {
     pub(crate) fn listen() -> Self {
         static SUBSCRIBED: Once = Once::new();
-        SUBSCRIBED
-            .call_once(|| tracing::subscriber::set_global_default(Keep).expect("the only one"));
+        SUBSCRIBED.call_once(|| {
+            tracing::subscriber::set_global_default(RecordingSubscriber).expect("the only one")
+        });
         let me = thread::current().id();
-        SAID.lock().expect("no panic").retain(|(thread, ..)| *thread != me);
+        EVENTS.lock().expect("no panic").retain(|(thread, ..)| *thread != me);
         Self(me)
     }
 
     /// Level, and message with fields.
     pub(crate) fn all(&self) -> Vec<(Level, String)> {
-        let said = SAID.lock().expect("no panic");
+        let said = EVENTS.lock().expect("no panic");
         let mine = said.iter().filter(|(thread, ..)| *thread == self.0);
         mine.map(|(_, level, message)| (*level, message.clone())).collect()
     }
 }
 
-impl Subscriber for Keep {
+impl Subscriber for RecordingSubscriber {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("quadrants_program")
     }
@@ -67,7 +67,7 @@ impl Subscriber for Keep {
         event.record(&mut message);
         let level = *event.metadata().level();
         let text = message.text + &message.fields;
-        SAID.lock().expect("no panic").push((thread::current().id(), level, text));
+        EVENTS.lock().expect("no panic").push((thread::current().id(), level, text));
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
@@ -82,7 +82,7 @@ impl Subscriber for Keep {
 
 #[on_all_backends]
 fn opening_and_closing_a_program_are_traced(backend: TestBackend) -> Result<()> {
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let said = || {
         let at_info = |(level, text): &(Level, String)| {
             let message = text.split(' ').next().unwrap_or_default().to_owned();
@@ -127,7 +127,7 @@ fn guarded(at: &Tensor<u32, 1>, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
 #[on_all_backends]
 fn a_loop_that_is_not_proven_is_traced_with_its_interior(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let checked = || {
         let all = said.all();
         all.into_iter().filter(|(_, text)| text.starts_with("checked")).collect::<Vec<_>>()

@@ -24,7 +24,7 @@ const N: usize = 64;
 
 /// Something that a program is made of.
 #[expect(dead_code, reason = "held to be dropped")]
-enum Thing {
+enum OwnedObject {
     Program(Program),
     Stream(Stream),
     Event(Event),
@@ -33,13 +33,13 @@ enum Thing {
 }
 
 /// A program with work in flight, in parts.
-fn things(backend: TestBackend) -> Option<(Vec<Thing>, On)> {
+fn things(backend: TestBackend) -> Option<(Vec<OwnedObject>, On)> {
     let on = backend.open()?;
     if let Some(world) = &on.world {
         // What nobody waits for does not run.
         world.set_schedule(Schedule::Lazy);
     }
-    let make = || -> Result<Vec<Thing>> {
+    let make = || -> Result<Vec<OwnedObject>> {
         let program = on.program.clone();
         let (stream, event) = (program.create_stream()?, program.create_event()?);
         let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
@@ -56,22 +56,22 @@ fn things(backend: TestBackend) -> Option<(Vec<Thing>, On)> {
         event.record(&stream)?;
         event.wait(program.default_stream())?;
         copy(&b, &mut a).launch()?;
-        let things = [a, b, c].map(Thing::Tensor).into_iter();
+        let things = [a, b, c].map(OwnedObject::Tensor).into_iter();
         let others = [
-            Thing::Program(program),
-            Thing::Stream(stream),
-            Thing::Event(event),
-            Thing::Kernel(kernel),
+            OwnedObject::Program(program),
+            OwnedObject::Stream(stream),
+            OwnedObject::Event(event),
+            OwnedObject::Kernel(kernel),
         ];
         Ok(things.chain(others).collect())
     };
     Some((make().expect("a program at work"), on))
 }
 
-static KEPT: Mutex<Vec<(Vec<Thing>, On)>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<(Vec<OwnedObject>, On)>> = Mutex::new(Vec::new());
 
 thread_local! {
-    static OF_THREAD: RefCell<Vec<(Vec<Thing>, On)>> = const { RefCell::new(Vec::new()) };
+    static OF_THREAD: RefCell<Vec<(Vec<OwnedObject>, On)>> = const { RefCell::new(Vec::new()) };
 }
 
 unsafe extern "C" {
@@ -116,7 +116,7 @@ pub(crate) const WORKS: &[child::Work] = &[
             ready.send(()).expect("somebody waits");
             loop {
                 for thing in &mut things {
-                    if let Thing::Tensor(x) = thing {
+                    if let OwnedObject::Tensor(x) = thing {
                         set(3.0, x).launch()?;
                     }
                 }

@@ -1,4 +1,4 @@
-//! Promises: no memory is freed or reused, and no host read made, before the streams stamped on the buffer are done
+//! Guarantees: no memory is freed or reused, and no host read made, before the streams stamped on the buffer are done
 //! with it; no other stream waits for either; slices, host arrays and tensors of other devices follow the same order.
 
 mod concurrent_uploads;

@@ -1,5 +1,5 @@
-//! Promises: a profile records each operation once, with its place in the source, its stream and times that agree with
-//! the order of streams and events; it changes no result, and nothing of it stays when it has ended.
+//! Guarantees: a profile records each operation once, with its place in the source, its stream and times that agree
+//! with the order of streams and events; it changes no result, and nothing of it stays when it has ended.
 
 mod forms;
 pub(crate) mod interfaces;

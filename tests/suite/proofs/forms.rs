@@ -6,7 +6,7 @@ use quadrants::{self as qd, Error, KernelErrorCause, Result, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::interiors::interiors;
-use crate::launch::tracing_events::Said;
+use crate::launch::tracing_events::CapturedEvents;
 
 /// The first loop cannot be proven; the second can.
 #[qd::kernel]
@@ -77,7 +77,7 @@ fn a_loop_that_is_not_proven_leaves_the_others_unchecked(
     #[values(7, 300_000)] n: usize,
 ) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let at: Vec<u32> = (0..n as u32).map(|i| (i * 7 + 3) % n as u32).collect();
     let x: Vec<f32> = (0..n).map(|i| (i % 8) as f32).collect();
     let (at_tensor, x_tensor) =

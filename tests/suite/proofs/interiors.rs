@@ -4,7 +4,7 @@
 use quadrants::{self as qd, Error, KernelErrorCause, Result, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use crate::launch::tracing_events::Said;
+use crate::launch::tracing_events::CapturedEvents;
 
 /// Where `open` is not 0, both neighbours are there.
 #[qd::kernel]
@@ -124,7 +124,7 @@ fn beside(
 }
 
 /// For each loop that is not fully proven: the interior iterations and the total.
-pub(super) fn interiors(said: &Said) -> Vec<(u64, u64)> {
+pub(super) fn interiors(said: &CapturedEvents) -> Vec<(u64, u64)> {
     let all = said.all();
     let found = all.iter().filter(|(_, text)| text.starts_with("checked "));
     let number = |text: &str, field: &str| {
@@ -144,7 +144,7 @@ fn the_interior_of_a_masked_stencil_runs_unchecked(
     #[values(1, 2, 3, 1000, 300_000)] n: usize,
 ) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let open = mask(n, 1);
     let x: Vec<f32> = (0..n).map(|i| i as f32).collect();
     let tensors = (on.program.tensor_from(&open, [n])?, on.program.tensor_from(&x, [n])?);
@@ -163,7 +163,7 @@ fn the_interior_of_a_masked_stencil_runs_unchecked(
 #[on_all_backends]
 fn guards_that_are_not_proven_still_leave_an_interior(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let (w, h) = (17, 40);
     let x: Vec<i32> = (0..w * h).map(|i| (i * i % 97) as i32).collect();
     let mut out = on.program.zeros::<i32, 1>([w * h])?;
@@ -190,7 +190,7 @@ fn interiors_of_several_dimensions_are_boxes(
     #[values([1, 1], [3, 3], [40, 33], [900, 700])] shape: [usize; 2],
 ) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let [h, w] = shape;
     let edge = |i: usize, j: usize| i == 0 || j == 0 || i + 1 == h || j + 1 == w;
     let cells = || (0..h * w).map(|k| (k / w, k % w));
@@ -215,7 +215,7 @@ fn interiors_of_several_dimensions_are_boxes(
 #[on_all_backends]
 fn the_third_dimension_limits_the_interior(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let shape = [6, 9, 11];
     let cells = || (0..6 * 9 * 11).map(|n| (n / 99, n / 11 % 9, n % 11));
     let fine = |(i, j, k): (usize, usize, usize)| i > 0 && j < 8 && k > 1 && (i + j + k) % 3 != 0;
@@ -241,7 +241,7 @@ fn signed_and_strided_loops_are_split_into_interior_and_boundary(
     backend: TestBackend,
 ) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let x: Vec<i32> = (0..40).map(|i| if i < 3 { 7 } else { 100 + i }).collect();
     let mut out = on.program.zeros::<i32, 2>([2, 80])?;
     strides(-5, 3, &on.program.tensor_from(&x, [40])?, &mut out).launch()?;
@@ -263,7 +263,7 @@ fn a_loop_with_a_device_bound_is_proven_up_to_the_tensor_length(
     backend: TestBackend,
 ) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let (n, m) = (100, 70);
     let mut x = on.program.zeros::<i32, 1>([n])?;
     for count in [0, 1, 69, 70] {
@@ -293,7 +293,7 @@ fn a_boundary_error_is_reported_and_loaded_indices_have_no_interior(
     backend: TestBackend,
 ) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let x = on.program.tensor_from(&[1.0f32, 2.0, 3.0, 4.0, 5.0], [5])?;
     let mut out = on.program.zeros::<f32, 1>([5])?;
     let launched = off_by_one(&x, &mut out).launch().and_then(|()| on.program.sync());
@@ -305,7 +305,7 @@ fn a_boundary_error_is_reported_and_loaded_indices_have_no_interior(
     assert_eq!(x.to_vec()?, [1.0, 2.0, 3.0, 4.0, 5.0]);
     assert_eq!(interiors(&said), [(4, 5)]);
 
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let at = on.program.tensor_from(&[4u32, 0, 2], [3])?;
     gathered(&at, &x, &mut out).launch()?;
     assert_eq!(out.to_vec()?[..3], [5.0, 1.0, 3.0]);
@@ -321,7 +321,7 @@ fn region_blocks_have_separate_interiors(
     let builder = qd::Program::builder();
     let builder = if by_buffer { builder.argument_limit(0) } else { builder };
     let Some(on) = backend.open_with(builder) else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let n = 200;
     let open = mask(n, 3);
     let x: Vec<i32> = (0..n as i32).collect();
@@ -375,7 +375,7 @@ fn reversed_and_strided_loops_are_proven(
     #[values(1, 3)] by: usize,
 ) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    let said = Said::listen();
+    let said = CapturedEvents::listen();
     let x: Vec<i64> = (0..50).map(|i| i * i % 31).collect();
     let n = x.len();
     let mut out = on.program.zeros::<i64, 2>([n, 5])?;

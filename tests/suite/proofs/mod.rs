@@ -1,5 +1,5 @@
-//! Promises: an access without a bounds check is in bounds for all iterations of the launch, and iterations do not race
-//! unless the author asserts it with `unsafe`.
+//! Guarantees: an access without a bounds check is in bounds for all iterations of the launch, and iterations do not
+//! race unless the author asserts it with `unsafe`.
 
 mod attacks;
 mod counters;

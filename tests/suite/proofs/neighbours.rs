@@ -4,7 +4,7 @@ use quadrants::{self as qd, Result, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::interiors::interiors;
-use crate::launch::tracing_events::Said;
+use crate::launch::tracing_events::CapturedEvents;
 
 #[qd::func]
 fn wrapped(at: usize, n: usize) -> usize {
@@ -56,7 +56,7 @@ macro_rules! indices {
                 let values: Vec<u32> = (0..n as u32).map(|i| i * 7919 % 1013).collect();
                 let x = on.program.tensor_from(&values, [n])?;
                 $({
-                    let said = Said::listen();
+                    let said = CapturedEvents::listen();
                     let mut out = on.program.zeros::<u32, 1>([n])?;
                     $name::device(&x, &mut out).launch()?;
                     let expected: Vec<u32> = (0..n).map(|i| values[$name::host(i, n)]).collect();

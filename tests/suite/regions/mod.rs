@@ -1,4 +1,4 @@
-//! Promises: the blocks of a region are ordered by nothing but the fork before and the join after them, and a failed
+//! Guarantees: the blocks of a region are ordered by nothing but the fork before and the join after them, and a failed
 //! region leaves nothing behind.
 
 mod fork_join;

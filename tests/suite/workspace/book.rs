@@ -265,7 +265,7 @@ fn number_table<'a>(methods: impl Iterator<Item = &'a Builtin>) -> String {
     for method in methods {
         let types = method.of.split_whitespace().map(|of| {
             let at = names.iter().position(|name| *name == of);
-            at.unwrap_or_else(|| panic!("`{of}` is no scalar type"))
+            at.unwrap_or_else(|| panic!("`{of}` is not a scalar type"))
         });
         let key = (method.name, signature(method), method.result);
         rows.entry(key).or_default().extend(types);

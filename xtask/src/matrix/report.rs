@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BACKENDS, Backend, EXAMPLES, Run, SYSTEM};
-use crate::totals::{Ending, TestProgram, Totals};
+use crate::totals::{TestOutcome, TestProgram, Totals};
 
 /// A row of the table: its position, its name and the device.
 type Row = (usize, String, String);
@@ -32,7 +32,7 @@ impl TestReport {
             for reason in program.reasons.values() {
                 *self.skipped.entry(without_details(reason)).or_default() += 1;
             }
-            let failed = program.tests.iter().filter(|(_, ending)| **ending == Ending::Failed);
+            let failed = program.tests.iter().filter(|(_, ending)| **ending == TestOutcome::Failed);
             let name = file_name(&program.name);
             self.failures.extend(failed.map(|(test, _)| {
                 let message = program.messages.get(test).cloned().unwrap_or_default();
@@ -57,9 +57,9 @@ impl TestReport {
             let Some(backend) = of_package.or(of_name) else { continue };
             let cell = self.table.entry(row(backend, run, note)).or_default();
             let (cell, rest) = match ending {
-                Ending::Passed => (&mut cell.passed, &mut rest.passed),
-                Ending::Failed => (&mut cell.failed, &mut rest.failed),
-                Ending::Skipped => (&mut cell.skipped, &mut rest.skipped),
+                TestOutcome::Passed => (&mut cell.passed, &mut rest.passed),
+                TestOutcome::Failed => (&mut cell.failed, &mut rest.failed),
+                TestOutcome::Skipped => (&mut cell.skipped, &mut rest.skipped),
             };
             if *rest > 0 {
                 *cell += 1;
@@ -187,7 +187,7 @@ mod tests {
         let packages = [("suite-1", SYSTEM), ("suite-2", "quadrants-rhi-cuda"), ("lib", EXAMPLES)]
             .map(|(program, package)| (program.to_owned(), package.to_owned()))
             .into();
-        let program = |name: &str, tests: &[(&str, Ending)], totals| TestProgram {
+        let program = |name: &str, tests: &[(&str, TestOutcome)], totals| TestProgram {
             name: name.to_owned(),
             tests: tests.iter().map(|(name, ending)| ((*name).to_owned(), *ending)).collect(),
             reasons: BTreeMap::new(),
@@ -197,22 +197,25 @@ mod tests {
         let system = program(
             "target/debug/deps/suite-1",
             &[
-                ("saxpy::backend_1_Cpu", Ending::Passed),
-                ("saxpy::backend_2_Cuda", Ending::Failed),
-                ("saxpy::backend_3_AmdGpu", Ending::Skipped),
-                ("layers", Ending::Passed),
+                ("saxpy::backend_1_Cpu", TestOutcome::Passed),
+                ("saxpy::backend_2_Cuda", TestOutcome::Failed),
+                ("saxpy::backend_3_AmdGpu", TestOutcome::Skipped),
+                ("layers", TestOutcome::Passed),
             ],
             // One passed test more than there are names: it must not be lost.
             Totals { passed: 3, failed: 1, skipped: 1 },
         );
         let own = program(
             "suite-2",
-            &[("conformance::copies", Ending::Passed)],
+            &[("conformance::copies", TestOutcome::Passed)],
             Totals { passed: 1, failed: 0, skipped: 0 },
         );
         let examples = program(
             "lib",
-            &[("smoke::tests::steps::backend_2_Cuda", Ending::Passed), ("options", Ending::Passed)],
+            &[
+                ("smoke::tests::steps::backend_2_Cuda", TestOutcome::Passed),
+                ("options", TestOutcome::Passed),
+            ],
             Totals { passed: 2, failed: 0, skipped: 0 },
         );
         let mut report = TestReport::new(packages);

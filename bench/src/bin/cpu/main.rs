@@ -279,10 +279,15 @@ impl Bench {
             return;
         }
         let rivals = rivals.into_iter().filter_map(|(name, run)| Some((name, run?)));
-        let mut rivals: Vec<_> = rivals.map(|(name, run)| (name, rested(run))).collect();
+        let mut rivals: Vec<_> = rivals.map(|(name, run)| (name, with_cooldown(run))).collect();
         let mut rivals: Vec<Rival<'_>> =
             rivals.iter_mut().map(|(name, run)| (*name, run as &mut dyn FnMut() -> f64)).collect();
-        self.options.run(&case, SAMPLES, &mut rested(|| ours().expect("it launches")), &mut rivals);
+        self.options.run(
+            &case,
+            SAMPLES,
+            &mut with_cooldown(|| ours().expect("it launches")),
+            &mut rivals,
+        );
     }
 }
 
@@ -303,7 +308,7 @@ fn boxed<'a>(run: impl FnMut() + 'a) -> Boxed<'a> {
 }
 
 /// A sample of a call: microseconds of one of as many as fill the time, behind a rest and one that nobody counts.
-fn rested(mut run: impl FnMut()) -> impl FnMut() -> f64 {
+fn with_cooldown(mut run: impl FnMut()) -> impl FnMut() -> f64 {
     let mut calls = None;
     move || {
         sleep(REST);

@@ -83,7 +83,7 @@ fn messages_arrive_as_sent_in_pieces_of_any_size() {
         let (mut incoming, mut received) = (FrameReader::default(), vec![]);
         for mut piece in sent.chunks(size) {
             incoming.read_from(&mut piece).unwrap();
-            while let Some(frame) = incoming.next_frame(message::LONGEST).unwrap() {
+            while let Some(frame) = incoming.next_frame(message::MAX_MESSAGE_BYTES).unwrap() {
                 received.push(Message::decode(&receiver.verify(frame).unwrap()).unwrap());
             }
         }
@@ -136,10 +136,10 @@ fn rejections_arrive_as_sent() {
 fn a_long_frame_is_refused_before_its_body_comes() {
     let mut incoming = FrameReader::default();
     incoming.read_from(&mut &[1, 65, 0, 0, 0][..]).unwrap();
-    assert!(incoming.next_frame(handshake::LONGEST).is_err());
+    assert!(incoming.next_frame(handshake::MAX_MESSAGE_BYTES).is_err());
     incoming = FrameReader::default();
     incoming.read_from(&mut &[1, 255, 255, 255, 255][..]).unwrap();
-    assert!(incoming.next_frame(message::LONGEST).is_err());
+    assert!(incoming.next_frame(message::MAX_MESSAGE_BYTES).is_err());
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn random_bytes_are_refused_or_incomplete() {
         }
         let mut incoming = FrameReader::default();
         incoming.read_from(&mut &bytes[..]).unwrap();
-        while let Ok(Some(frame)) = incoming.next_frame(handshake::LONGEST) {
+        while let Ok(Some(frame)) = incoming.next_frame(handshake::MAX_MESSAGE_BYTES) {
             let _ = Hello::parse(&frame);
             let _ = parse_rejected(&frame.body);
             assert!(MacChannel::new([1; 32]).verify(frame).is_none());

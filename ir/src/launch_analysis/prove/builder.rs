@@ -133,7 +133,7 @@ impl<'k> ProofBuilder<'k> {
         };
         let mut facts = self.facts(cond, is);
         if !self.assigned(&[stays]).is_empty() {
-            facts.retain(|(fact, _)| is_stable(self.nodes, *fact));
+            facts.retain(|(fact, _)| uses_only_immutable(self.nodes, *fact));
         }
         facts
     }
@@ -208,7 +208,7 @@ impl<'k> ProofBuilder<'k> {
             {
                 let mut both = Implications::default();
                 both[usize::from(is)] = facts.clone();
-                both[usize::from(is)].retain(|(fact, _)| is_stable(self.nodes, *fact));
+                both[usize::from(is)].retain(|(fact, _)| uses_only_immutable(self.nodes, *fact));
                 both[usize::from(is)].extend(found.unwrap_or_default()[usize::from(is)].clone());
                 truth = Some((local, both));
             }
@@ -269,7 +269,7 @@ impl<'k> ProofBuilder<'k> {
             let register = self.value(value);
             self.set(local, register);
             self.record_implications(local, value);
-            if !self.nodes.locals[local].mutable && is_stable(self.nodes, value) {
+            if !self.nodes.locals[local].mutable && uses_only_immutable(self.nodes, value) {
                 self.definitions.insert(local, value);
             }
         }
@@ -601,7 +601,7 @@ impl<'k> ProofBuilder<'k> {
 }
 
 /// Whether a value uses only immutable locals, so that it is the same wherever they are in scope.
-pub(super) fn is_stable(nodes: Nodes<'_>, value: ExprId) -> bool {
+pub(super) fn uses_only_immutable(nodes: Nodes<'_>, value: ExprId) -> bool {
     let mut reach = Reach::new(nodes);
     nodes.reach_expr(value, &mut reach);
     reach.reads_only_immutable(nodes)

@@ -4,7 +4,7 @@
 //! operators also the values that a side is computed from. Facts hold only in the region that the condition dominates.
 
 use super::{
-    builder::{Fact, ProofBuilder, is_stable},
+    builder::{Fact, ProofBuilder, uses_only_immutable},
     proof::{Instruction, IntervalOp, InverseOperation, PENDING, Register},
 };
 use crate::{BinaryOp, ExprId, ExprKind, LocalId, ScalarType, UnaryOp};
@@ -43,7 +43,7 @@ impl ProofBuilder<'_> {
         if self.nodes.exprs[value].ty == ScalarType::Bool {
             let truth = [false, true].map(|is| {
                 let mut facts = self.facts(value, is);
-                facts.retain(|(fact, _)| is_stable(self.nodes, *fact));
+                facts.retain(|(fact, _)| uses_only_immutable(self.nodes, *fact));
                 facts
             });
             self.implications.insert(local, truth);

@@ -180,12 +180,12 @@ impl TaskBuilder<'_> {
             known.extend(is_known.then_some((*load, all)));
         }
         self.builder.graph.stored = known;
-        self.know_totals();
+        self.bound_counter_totals();
     }
 
     /// Tells which loads are made after all additions to a counter that a phase counts with. Between the phase and the
     /// load, the task only adds to the counter. No addition is in a loop, so no loop of the block is around the phase.
-    fn know_totals(&mut self) {
+    fn bound_counter_totals(&mut self) {
         let mut totals = Vec::new();
         for (at, counter) in self.builder.graph.counters.iter().enumerate() {
             let TicketSource::Shared { array, phase } = counter.source else { continue };

@@ -2,7 +2,7 @@
 //! their own inverse.
 
 use super::{
-    Constraint, ConstraintBuilder, IntType, Involution, LinearExpr, NodeId, TensorRead,
+    Constraint, ConstraintBuilder, IntType, LinearExpr, NodeId, SelfInverseOp, TensorRead,
     TensorReadIndex, TicketSource, ValueNode, int_range, widens,
 };
 use crate::UnaryOp;
@@ -291,7 +291,7 @@ impl ConstraintBuilder<'_> {
         let value = self.exact(side, value, ty)?;
         let (lo, hi) = self.system.range(&value)?;
         if is_unsigned && lo >= 0 && hi <= most {
-            let reversal = Involution::ReverseBits(bits);
+            let reversal = SelfInverseOp::ReverseBits(bits);
             self.involutions.push((side, reversal, [value, result.clone()]));
         }
         Some(result)

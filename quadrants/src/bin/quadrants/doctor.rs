@@ -50,7 +50,8 @@ fn doctor(by: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
 }
 
 pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), CommandError> {
-    let archs = if options.arch.is_empty() { chosen(out)? } else { options.arch.clone() };
+    let archs =
+        if options.arch.is_empty() { backends_of_environment(out)? } else { options.arch.clone() };
     let mut has_failed = false;
     for arch in archs {
         writeln!(out, "{arch}")?;
@@ -62,7 +63,7 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), CommandE
 }
 
 /// The backend that a program of this environment uses, after a line for each that it prefers and cannot use.
-fn chosen(out: &mut dyn Write) -> Result<Vec<Arch>, CommandError> {
+fn backends_of_environment(out: &mut dyn Write) -> Result<Vec<Arch>, CommandError> {
     if let Some(name) = rhi::environment::text(qd::ARCH_VARIABLE)? {
         return Ok(vec![name.parse()?]);
     }
@@ -87,8 +88,9 @@ fn try_all(arch: Arch, steps: &mut Steps<'_>) -> Result<(), CommandError> {
         match count {
             0 => {
                 let none = driver.open(0).err();
-                let what =
-                    none.map_or("the driver reports no device".to_owned(), |e| e.to_string());
+                let what = none.map_or("the driver reports no device".to_owned(), |error| {
+                    text::split_remedy(&error.to_string()).0
+                });
                 Err(Problem {
                     what,
                     remedy: "check that the device is visible to this user, container or machine"

@@ -5,6 +5,7 @@
 
 mod basics;
 mod bits;
+mod block_loops;
 mod chunks;
 mod conditions;
 mod flat;
@@ -19,7 +20,6 @@ mod queues;
 mod sequential;
 mod tensor_phases;
 mod tickets;
-mod turns;
 
 use quadrants::{Error, Result, Tensor};
 use quadrants_tests::On;

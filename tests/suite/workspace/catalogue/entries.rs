@@ -99,8 +99,8 @@ pub(super) const ENUMS: &[Listed] = &[
             UnknownBackend: "One of the listed names, or a build with the backend's feature." => unknown_backend;
             ForeignCapture: "Enqueue the work before or after the capture, or make a graph by `Program::capture`."
                 => foreign_capture;
-            Capture: "Do it before or after the capture ([what is \
-                refused](graphs.md#what-is-refused))." => capture;
+            Capture: "Do it before or after the capture, or replace it ([what is \
+                rejected](graphs.md#what-is-rejected))." => capture;
             UnknownArgument: "One of `Graph::arguments`." => unknown_argument;
             Overlap: "Give the two parameters different memory." => overlap;
             Grid: "`saturating_sub`, so that the bound does not wrap." => grid;

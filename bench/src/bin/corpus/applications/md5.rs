@@ -1,4 +1,4 @@
-//! SHOC md5: The MD5 hash of messages of four words; each has one iteration.
+//! SHOC md5: the MD5 hash of messages of 16 bytes, one message per loop iteration.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

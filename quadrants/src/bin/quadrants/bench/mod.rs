@@ -152,7 +152,7 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), CommandE
         writeln!(out, "This is a debug build: its times say nothing about a release build.")?;
     }
     if opened.compiler.is_none() {
-        writeln!(out, "The CPU has no driver: launches and regions have no rival.")?;
+        writeln!(out, "The CPU has no driver: launches and regions have no baseline.")?;
     }
     writeln!(
         out,

@@ -10,7 +10,7 @@ use crate::common::{set, three_blocks};
 pub(super) const N: usize = 64;
 
 /// The objects of a program.
-pub(super) struct Things {
+pub(super) struct Fixture {
     pub(super) stream: Stream,
     pub(super) x: Tensor<f32, 1>,
     pub(super) y: Tensor<f32, 1>,
@@ -18,16 +18,16 @@ pub(super) struct Things {
 }
 
 /// A program and the objects that a scenario has left.
-pub(super) struct Stage {
-    pub(super) things: Option<Things>,
+pub(super) struct ScenarioEnv {
+    pub(super) things: Option<Fixture>,
     pub(super) program: Option<Program>,
     pub(super) opened: Option<Opened>,
     // The world is dropped last: everything else is returned to it.
     pub(super) world: WorldLease,
 }
 
-impl Stage {
-    /// The lazy schedule runs nothing before it must, so that leaked work stays visible.
+impl ScenarioEnv {
+    /// The adversarial schedule runs only the operations that something waits for, so that leaked work stays visible.
     pub(super) fn new(backend: TestBackend, argument_limit: Option<usize>) -> Result<Self> {
         let (world, opened) = backend.simulated_device();
         world.set_schedule(Schedule::Adversarial);
@@ -37,13 +37,13 @@ impl Stage {
             None => Program::builder().hazards(Hazards::Explicit),
         };
         let program = builder.open(opened.clone())?;
-        let mut things = Things {
+        let mut things = Fixture {
             stream: program.create_stream()?,
             x: program.zeros([N])?,
             y: program.zeros([N])?,
             z: program.zeros([N])?,
         };
-        let Things { stream, x, y, z } = &mut things;
+        let Fixture { stream, x, y, z } = &mut things;
         set(1.0, x).launch_on(stream)?;
         three_blocks(x, y, z).launch_on(stream)?;
         sum_of_ends(x).launch_on(stream)?;
@@ -52,7 +52,7 @@ impl Stage {
         Ok(Self { things, program, opened, world })
     }
 
-    /// Streams, events, modules, blocks, page-locked blocks and graphs that were not given back.
+    /// Leaked driver objects: streams, events, modules, blocks, page-locked blocks and graphs.
     pub(super) fn left(&self) -> [usize; 6] {
         let mut left = [0; 6];
         for live in [self.world.live(), self.world.left_behind()] {

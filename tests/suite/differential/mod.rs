@@ -1,5 +1,5 @@
-//! Referees: random kernels, compiled as C++ by the host's compiler and for devices, must match the IR interpreter.
-//! A failing kernel is shrunk and printed with the command that runs it alone.
+//! Differential tests: random kernels, compiled as C++ by the host's compiler and for devices, must match the IR
+//! interpreter. A failing kernel is shrunk and printed with the command that runs it alone.
 //!
 //! `QUADRANTS_TEST_SEED` selects one kernel, and `QUADRANTS_TEST_KERNELS` is the number of kernels.
 
@@ -46,7 +46,7 @@ fn draw(seed: u64, exact: bool) -> (Sample, Style) {
 }
 
 /// Compiles and runs kernels in batches.
-trait Referee: Sync {
+trait CompiledSide: Sync {
     /// Whether it accepts only simplified kernels.
     fn wants_simple(&self) -> bool {
         false
@@ -73,9 +73,9 @@ struct Kernels {
 
 impl Kernels {
     /// Half of the kernels are simplified and scheduled, as those of a program are. Scheduling reorders iterations.
-    fn new(sample: &Sample, style: Style, referee: &dyn Referee) -> Self {
+    fn new(sample: &Sample, style: Style, compiled: &dyn CompiledSide) -> Self {
         let mut checked = offload(&sample.0).expect("a valid kernel");
-        if style.separate || referee.wants_simple() {
+        if style.separate || compiled.wants_simple() {
             checked = simplify(&checked);
         }
         let plan = LaunchAnalysis::new(&checked);
@@ -116,7 +116,7 @@ impl Kernels {
 
 /// Judges all kernels of these seeds, some at a time, and panics with the smallest that fails. Gives how many ran
 /// in which form.
-fn all(referee: &dyn Referee, seeds: Range<u64>, exact: bool, test: &str) -> [u64; 2] {
+fn all(compiled: &dyn CompiledSide, seeds: Range<u64>, exact: bool, test: &str) -> [u64; 2] {
     const AT_ONCE: u64 = 100;
     let next = AtomicU64::new(seeds.start);
     let counts = [const { AtomicU64::new(0) }; 2];
@@ -131,7 +131,7 @@ fn all(referee: &dyn Referee, seeds: Range<u64>, exact: bool, test: &str) -> [u6
                 (from..seeds.end.min(from + AT_ONCE)).map(|seed| draw(seed, exact)).collect();
             let kernels: Vec<Kernels> = samples
                 .iter()
-                .map(|(sample, style)| Kernels::new(sample, *style, referee))
+                .map(|(sample, style)| Kernels::new(sample, *style, compiled))
                 .collect();
             let mut trials = Vec::new();
             let mut seed_of = Vec::new();
@@ -142,7 +142,7 @@ fn all(referee: &dyn Referee, seeds: Range<u64>, exact: bool, test: &str) -> [u6
                     seed_of.push(seed);
                 }
             }
-            let verdicts = referee.judge(&trials);
+            let verdicts = compiled.judge(&trials);
             if let Some(at) = verdicts.iter().position(Option::is_some) {
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                 failed.get_or_insert(seed_of[at]);
@@ -156,13 +156,13 @@ fn all(referee: &dyn Referee, seeds: Range<u64>, exact: bool, test: &str) -> [u6
     });
     if let Some(seed) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         let (sample, style) = draw(seed, exact);
-        explain(referee, sample, style, seed, test);
+        explain(compiled, sample, style, seed, test);
     }
     counts.map(AtomicU64::into_inner)
 }
 
 /// Makes a sample that fails smaller, and says all about it.
-fn explain(referee: &dyn Referee, sample: Sample, style: Style, seed: u64, test: &str) -> ! {
+fn explain(compiled: &dyn CompiledSide, sample: Sample, style: Style, seed: u64, test: &str) -> ! {
     let first_bad = |samples: &[Sample]| {
         let samples: Vec<Sample> = samples
             .iter()
@@ -170,7 +170,7 @@ fn explain(referee: &dyn Referee, sample: Sample, style: Style, seed: u64, test:
             .map(|((kernel, args), number): (_, u32)| (named(kernel, number), args.clone()))
             .collect();
         let kernels: Vec<Kernels> =
-            samples.iter().map(|sample| Kernels::new(sample, style, referee)).collect();
+            samples.iter().map(|sample| Kernels::new(sample, style, compiled)).collect();
         let mut trials = Vec::new();
         let mut of = Vec::new();
         for (at, (kernels, sample)) in kernels.iter().zip(&samples).enumerate() {
@@ -179,14 +179,14 @@ fn explain(referee: &dyn Referee, sample: Sample, style: Style, seed: u64, test:
                 of.push(at);
             }
         }
-        let verdicts = referee.judge(&trials);
+        let verdicts = compiled.judge(&trials);
         verdicts.iter().position(Option::is_some).map(|at| of[at])
     };
     let (kernel, args) = shrink(sample, first_bad);
     let sample = (kernel, args);
-    let kernels = Kernels::new(&sample, style, referee);
+    let kernels = Kernels::new(&sample, style, compiled);
     let trials = kernels.trials(&sample, style);
-    let verdicts = referee.judge(&trials);
+    let verdicts = compiled.judge(&trials);
     let said: Vec<String> = trials
         .iter()
         .zip(verdicts)

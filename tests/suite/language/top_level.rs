@@ -4,7 +4,7 @@
 use quadrants::{self as qd, Error};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 source! { serial;
     fn run(n: usize, x: &mut Tensor<f32, 1>, counts: &mut Tensor<i32, 1>) {
@@ -125,7 +125,7 @@ fn serial_statements_run_in_source_order(
 ) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (x, counts) = (Array::zeros([300]), Array::of(&[0, 0, 10, 0, 0]));
-    referee!(&on.program, serial [n] [] [x, counts]);
+    differential!(&on.program, serial [n] [] [x, counts]);
     Ok(())
 }
 
@@ -141,7 +141,7 @@ fn values_loaded_before_a_loop_are_passed_to_it(
     // Twice, so that the second launch finds other temporaries in the same memory.
     for scale in [2.0, -4.0] {
         let (x, out) = (x.clone(), out.clone());
-        referee!(&on.program, temporaries [scale, 5, 290] [at, flags] [x, out] within 1e-12);
+        differential!(&on.program, temporaries [scale, 5, 290] [at, flags] [x, out] within 1e-12);
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ fn a_kernel_returns_a_value_of_every_type(backend: TestBackend) -> qd::Result<()
         ($name:ident, $values:expr) => {
             for value in $values {
                 let x = Array::of(&[Default::default(), value]);
-                referee!(&on.program, $name [] [x] []);
+                differential!(&on.program, $name [] [x] []);
             }
         };
     }
@@ -168,7 +168,7 @@ fn a_kernel_returns_a_value_of_every_type(backend: TestBackend) -> qd::Result<()
     let x = Array::of(&[10, 20, 30]);
     for power in [2, 3] {
         let total = Array::zeros([1]);
-        referee!(&on.program, sum[power][x][total]);
+        differential!(&on.program, sum[power][x][total]);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 use quadrants::{self as qd};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 const SPECIAL: i32 = 42;
 
@@ -224,7 +224,7 @@ fn match_takes_the_first_matching_arm(
     let Some(on) = backend.open() else { return Ok(()) };
     let x = numbers();
     let out = Array::zeros([x.len(), 6]);
-    referee!(&on.program, matches[21, on_or_off][x][out]);
+    differential!(&on.program, matches[21, on_or_off][x][out]);
     Ok(())
 }
 
@@ -233,7 +233,7 @@ fn funcs_may_return_early(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = numbers();
     let out = Array::zeros([x.len(), 4]);
-    referee!(&on.program, returns[][x][out]);
+    differential!(&on.program, returns[][x][out]);
     Ok(())
 }
 
@@ -296,7 +296,7 @@ fn names_in_guards_are_not_visible_in_arms(backend: TestBackend) -> qd::Result<(
     let Some(on) = backend.open() else { return Ok(()) };
     for (k, by) in [(7, 3), (7, 44), (-1, 1), (3, 3), (3, 4)] {
         let x = Array::of(&[1, 2, 3]);
-        referee!(&on.program, names_of_guards [k, by] [] [x]);
+        differential!(&on.program, names_of_guards [k, by] [] [x]);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use quadrants_tests::{
     on_all_backends,
 };
 
-use super::{Array, Same, referee, source};
+use super::{Array, Same, differential, source};
 
 /// Around no strip, one, and some of each length.
 const COUNTS: [usize; 15] = [0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 95, 129, 200, 303];
@@ -480,17 +480,17 @@ fn inner_loops_with_a_uniform_trip_count_match_for_every_strip_length(
         for m in [0, 1, 7] {
             let y = Array::of(&(0..m).map(|k| k as f32).collect::<Vec<_>>());
             let out = Array::zeros([n, 4]);
-            referee!(&on.program, shared [5, 0.75] [x, y] [out] within tolerance);
+            differential!(&on.program, shared [5, 0.75] [x, y] [out] within tolerance);
         }
         for m in [0, 1, 7] {
             let exact = Array::of(&numbers(n, |k| (k * 3 % 64) as f64 - 9.0));
             let out = Array::zeros([n]);
-            referee!(&on.program, reduced[m][exact][out]);
+            differential!(&on.program, reduced[m][exact][out]);
         }
-        referee!(&on.program, alone [0.75] [] [x] within tolerance);
+        differential!(&on.program, alone [0.75] [] [x] within tolerance);
         let x = Array::new(&numbers(3 * n, |k| k), [3, n]);
         let (out, rows) = (Array::zeros([2, n]), Array::zeros([3, n]));
-        referee!(&on.program, nested [3] [x] [out, rows]);
+        differential!(&on.program, nested [3] [x] [out, rows]);
     }
     for (h, m, w) in [(1, 1, 1), (3, 5, 70), (2, 0, 40), (0, 4, 64), (5, 3, 31), (2, 3, 303)] {
         let of = |shape: [usize; 2]| {
@@ -498,7 +498,7 @@ fn inner_loops_with_a_uniform_trip_count_match_for_every_strip_length(
         };
         let (a, b) = (of([h, m]), of([m, w]));
         let out = Array::zeros([h, w]);
-        referee!(&on.program, product [] [a, b] [out] within tolerance);
+        differential!(&on.program, product [] [a, b] [out] within tolerance);
     }
     Ok(())
 }
@@ -512,15 +512,15 @@ fn inner_loops_with_varying_trip_counts_match_for_every_strip_length(
         let x = Array::of(&numbers(n, |k| k as f32 * 0.05));
         for limit in [0, 1, 50] {
             let (steps, at) = (Array::zeros([n]), Array::zeros([n]));
-            referee!(&on.program, divergent [limit] [x] [steps, at]);
+            differential!(&on.program, divergent [limit] [x] [steps, at]);
         }
         let x = Array::of(&numbers(n, |k| (k + 50) as u32 * 7 % 40));
         let out = Array::zeros([n, 3]);
-        referee!(&on.program, leaving [] [x] [out]);
+        differential!(&on.program, leaving [] [x] [out]);
         let x = Array::of(&numbers(n, |k| k as i32 % 9));
         let list = Array::new(&numbers(4 * n, |k| k as i32), [n, 4]);
         let out = Array::zeros([n, 2]);
-        referee!(&on.program, plain [] [x, list] [out]);
+        differential!(&on.program, plain [] [x, list] [out]);
     }
     Ok(())
 }
@@ -535,7 +535,7 @@ fn conditions_around_inner_loops_match_for_every_strip_length(
         for n in [1, 5, 34] {
             let b = Array::new(&numbers(n * m, |k| k as f32 * 0.125), [n, *m]);
             let (out, rows) = (Array::zeros([*m, *m]), Array::zeros([n, n]));
-            referee!(&on.program, triangles [1.5] [b] [out, rows] within tolerance);
+            differential!(&on.program, triangles [1.5] [b] [out, rows] within tolerance);
         }
     }
     Ok(())
@@ -550,7 +550,7 @@ fn sums_along_rows_match_for_every_strip_length(backend: TestBackend) -> quadran
             let b = Array::new(&numbers(n * m, |k| k as f64 * 0.25), [*n, m]);
             let x = Array::of(&numbers(n + m, |k| k as f64 - 2.5));
             let (y, tails) = (Array::zeros([*n]), Array::zeros([*n]));
-            referee!(&on.program, row_sums [0.5] [b, x] [y, tails] within tolerance);
+            differential!(&on.program, row_sums [0.5] [b, x] [y, tails] within tolerance);
         }
     }
     Ok(())
@@ -569,9 +569,9 @@ fn clamped_and_guarded_neighbours_match_for_every_strip_length(
             let [rows, squares, edges, out] = [(); 4].map(|()| Array::zeros([h, *w]));
             for reach in [0, 1, 9] {
                 let [rows, squares, edges] = [&rows, &squares, &edges].map(Clone::clone);
-                referee!(&on.program, clamps [reach] [image] [rows, squares, edges] within tolerance);
+                differential!(&on.program, clamps [reach] [image] [rows, squares, edges] within tolerance);
             }
-            referee!(&on.program, guards [] [mask, image] [out] within tolerance);
+            differential!(&on.program, guards [] [mask, image] [out] within tolerance);
         }
     }
     Ok(())
@@ -586,7 +586,7 @@ fn updates_in_place_match_for_every_strip_length(backend: TestBackend) -> quadra
             let a = Array::new(&numbers(5 * w, |k| k as f32 * 0.125), [5, *w]);
             let b = Array::new(&numbers(5 * w, |k| k as i32), [5, *w]);
             let c = Array::of(&numbers(2 * w, |k| k as u8));
-            referee!(&on.program, updates [k] [] [a, b, c] within tolerance);
+            differential!(&on.program, updates [k] [] [a, b, c] within tolerance);
         }
     }
     Ok(())
@@ -601,11 +601,11 @@ fn names_and_numbers_of_strips_keep_their_meaning(backend: TestBackend) -> quadr
         let (out, sums) = (Array::zeros([3, *w]), Array::zeros([3]));
         for reach in [0, 1, 9] {
             let (out, sums) = (out.clone(), sums.clone());
-            referee!(&on.program, names [reach] [image] [out, sums] within tolerance);
+            differential!(&on.program, names [reach] [image] [out, sums] within tolerance);
         }
         let x = Array::of(&numbers(*w, |k| k as i32));
         let out = Array::zeros([4, *w]);
-        referee!(&on.program, wraps [] [x] [out]);
+        differential!(&on.program, wraps [] [x] [out]);
     }
     Ok(())
 }
@@ -619,7 +619,7 @@ fn channels_match_for_every_extent(backend: TestBackend) -> quadrants::Result<()
             let image = Array::new(&numbers(2 * w * channels, |k| k as u8), [2, w, channels]);
             let (gray, sums) = (Array::zeros([2, w]), Array::zeros([w, channels - 1]));
             let swapped = Array::zeros([2, w, channels - 1]);
-            referee!(&on.program, channels [] [image] [gray, sums, swapped]);
+            differential!(&on.program, channels [] [image] [gray, sums, swapped]);
         }
     }
     Ok(())

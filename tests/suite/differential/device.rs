@@ -16,7 +16,7 @@ use quadrants::{
 use quadrants_samples::case::Case;
 use quadrants_tests::{TestBackend, on_gpu_backends};
 
-use super::{Referee, Trial, all, seeds};
+use super::{CompiledSide, Trial, all, seeds};
 
 /// Where the compiler takes a tenth of a second for each form of each.
 const ON_HARDWARE: u64 = 1000;
@@ -34,12 +34,12 @@ fn random_kernels_on_a_device_match_the_interpreter(backend: TestBackend) {
     let Some((world, opened)) = backend.open_device() else { return };
     let on = OnDevice::new(opened);
     let kernels = if world.is_some() { SIMULATED } else { ON_HARDWARE };
-    let [checked, proven] = all(&on, seeds(kernels), true, "referee::device");
+    let [checked, proven] = all(&on, seeds(kernels), true, "compiled::device");
     let info = on.device.info();
     println!("{checked} kernels checked, {proven} of them also proven, on {}", info.name);
 }
 
-impl Referee for OnDevice {
+impl CompiledSide for OnDevice {
     /// As a program would compile it.
     fn wants_simple(&self) -> bool {
         true

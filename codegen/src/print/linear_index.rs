@@ -7,14 +7,14 @@ use quadrants_ir::{
 
 use super::{
     consts,
-    expr::{Level, Text},
+    expr::{Precedence, PrintedExpr},
     task::TaskPrinter,
 };
 
 impl TaskPrinter<'_> {
     /// The linear index of an element, as a sum. 64-bit indices wrap, so the order of additions does not matter; the
     /// launch has proven that 32-bit indices do not overflow in this order.
-    pub(super) fn offset(&mut self, tensor: ParamId, index: &[ExprId]) -> Text {
+    pub(super) fn offset(&mut self, tensor: ParamId, index: &[ExprId]) -> PrintedExpr {
         if self.kernel.params[tensor.index()].strided {
             return self.sum_of_strides(tensor, index);
         }
@@ -24,7 +24,7 @@ impl TaskPrinter<'_> {
             None => (ScalarType::U64, index),
         };
         let zero = consts::zero(ty);
-        let mut common = Text::new(Level::Primary, "0");
+        let mut common = PrintedExpr::new(Precedence::Primary, "0");
         let mut constants = Vec::new();
         for (axis, &id) in index.iter().enumerate() {
             let (value, constant) = self.linear(id, ty);
@@ -33,14 +33,17 @@ impl TaskPrinter<'_> {
                 0 => value,
                 _ => {
                     let dim = self.tensor_extent(tensor, axis, ty);
-                    let outer = common.at(Level::Multiplicative);
+                    let outer = common.at(Precedence::Multiplicative);
                     match value.text {
                         ref text if *text == zero => {
-                            Text::new(Level::Multiplicative, format!("{outer} * {dim}"))
+                            PrintedExpr::new(Precedence::Multiplicative, format!("{outer} * {dim}"))
                         }
                         _ => {
-                            let inner = value.at(Level::Multiplicative);
-                            Text::new(Level::Additive, format!("{outer} * {dim} + {inner}"))
+                            let inner = value.at(Precedence::Multiplicative);
+                            PrintedExpr::new(
+                                Precedence::Additive,
+                                format!("{outer} * {dim} + {inner}"),
+                            )
                         }
                     }
                 }
@@ -51,7 +54,7 @@ impl TaskPrinter<'_> {
         }
         let mut text = match common.text == zero {
             true => String::new(),
-            false => common.at(Level::Additive),
+            false => common.at(Precedence::Additive),
         };
         for (axis, &constant) in constants.iter().enumerate().filter(|(_, c)| **c != 0) {
             let mut factors = Vec::new();
@@ -69,16 +72,16 @@ impl TaskPrinter<'_> {
             }
             text += &factors.join(" * ");
         }
-        Text::new(Level::Additive, text)
+        PrintedExpr::new(Precedence::Additive, text)
     }
 
     /// The linear index of an element of a strided tensor. It has 64 bits also in a task with 32-bit indices: the
     /// elements may be further apart than their number says.
-    fn sum_of_strides(&mut self, tensor: ParamId, index: &[ExprId]) -> Text {
+    fn sum_of_strides(&mut self, tensor: ParamId, index: &[ExprId]) -> PrintedExpr {
         let index: Vec<_> =
-            index.iter().map(|at| self.value(*at).at(Level::Multiplicative)).collect();
+            index.iter().map(|at| self.value(*at).at(Precedence::Multiplicative)).collect();
         let sum = self.strided_offset(tensor, &index).unwrap_or_default();
-        Text::new(Level::Additive, sum)
+        PrintedExpr::new(Precedence::Additive, sum)
     }
 
     /// The 32-bit values of an index, if the linear index is computed with 32 bits: in a task with 32-bit indices,
@@ -107,14 +110,16 @@ impl TaskPrinter<'_> {
     }
 
     /// An index as a variable part of type `ty` and a constant.
-    fn linear(&mut self, id: ExprId, ty: ScalarType) -> (Text, i64) {
+    fn linear(&mut self, id: ExprId, ty: ScalarType) -> (PrintedExpr, i64) {
         let kernel = self.kernel;
         if ty == ScalarType::I32 && kernel.exprs[id].ty == ScalarType::U32 {
             return (self.value(id).cast(ty), 0);
         }
         match &kernel.exprs[id].kind {
             ExprKind::Const(value) => match value.as_int().map(i64::try_from) {
-                Some(Ok(constant)) => (Text::new(Level::Primary, consts::zero(ty)), constant),
+                Some(Ok(constant)) => {
+                    (PrintedExpr::new(Precedence::Primary, consts::zero(ty)), constant)
+                }
                 _ => (self.value(id), 0),
             },
             ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), lhs, rhs } => {
@@ -153,12 +158,17 @@ impl TaskPrinter<'_> {
 
     /// A local that is an index or the operand of a conversion that is one, `id`, as a variable part of type `ty` and a
     /// constant.
-    fn linear_variable(&mut self, local: LocalId, id: ExprId, ty: ScalarType) -> (Text, i64) {
+    fn linear_variable(
+        &mut self,
+        local: LocalId,
+        id: ExprId,
+        ty: ScalarType,
+    ) -> (PrintedExpr, i64) {
         let Some((first, distance)) = self.offset_vars.get(&local).cloned() else {
             return (self.value(id), 0);
         };
         let has = if self.has_narrow_counters() { ScalarType::I32 } else { ScalarType::U64 };
-        let first = Text::primary(first);
+        let first = PrintedExpr::primary(first);
         (if has == ty { first } else { first.cast(ty) }, distance)
     }
 }

@@ -10,7 +10,7 @@ use quadrants_tests::{
 };
 use rstest::rstest;
 
-use super::{Referee, Trial, all, seeds};
+use super::{CompiledSide, Trial, all, seeds};
 
 /// How many kernels of CUDA text a run of CI compiles.
 const KERNELS: u64 = 1200;
@@ -37,13 +37,13 @@ fn random_kernels_through_the_host_compiler_match_the_interpreter(
     let (_world, opened) = backend.simulated_device();
     let host = Host { compiler: opened.compiler.expect("text is compiled") };
     let kernels = if full_size() { kernels } else { kernels / QUICK_SHARE };
-    let [checked, proven] = all(&host, seeds(kernels), false, "referee::host");
+    let [checked, proven] = all(&host, seeds(kernels), false, "compiled::host");
     println!("{checked} kernels checked, {proven} of them also proven");
     // The generator reaches both forms.
     assert!(checked < KERNELS || proven > checked / 20);
 }
 
-impl Referee for Host {
+impl CompiledSide for Host {
     fn judge(&self, trials: &[Trial<'_>]) -> Vec<Option<String>> {
         let texts: Vec<_> = trials
             .iter()
