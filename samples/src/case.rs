@@ -4,7 +4,7 @@
 use std::mem::offset_of;
 
 use quadrants_ir::{
-    Const, Offloaded, ParamId, ScalarType, TaskId, TaskKind,
+    Const, Expr, ExprKind, MathFn, Offloaded, ParamId, ScalarType, TaskId, TaskKind,
     abi::{
         ArgLayout, ERROR_WORD, ErrorRecord, Form, LAUNCH_WORD, MessageBuffer, TEMPORARIES_WORD,
         block_words, temporary_bytes,
@@ -61,9 +61,9 @@ impl Buffer {
         Self { word, bytes, elems: Elems::Packed(elem) }
     }
 
-    /// The first byte at which two contents differ. All NaNs are equal.
-    #[must_use]
-    pub fn difference(&self, left: &[u8], right: &[u8]) -> Option<usize> {
+    /// The first byte at which two contents differ. All NaNs are equal, and so are `f32`s that are `spacings` apart.
+    fn difference(&self, left: &[u8], right: &[u8], spacings: u32) -> Option<usize> {
+        let difference = |ty, stride, left, right| difference(ty, stride, left, right, spacings);
         match &self.elems {
             Elems::Packed(ty) => difference(*ty, ty.size(), left, right),
             Elems::Words(types) => types.iter().enumerate().find_map(|(at, ty)| {
@@ -90,7 +90,19 @@ impl Buffer {
 }
 
 /// Compares values of one type with a distance of `stride` bytes. Padding is compared too.
-fn difference(ty: ScalarType, stride: usize, left: &[u8], right: &[u8]) -> Option<usize> {
+fn difference(
+    ty: ScalarType,
+    stride: usize,
+    left: &[u8],
+    right: &[u8],
+    spacings: u32,
+) -> Option<usize> {
+    let bits = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bits| u32::from_le_bytes(*bits));
+    let is_close = |left: &[u8], right: &[u8]| {
+        ty == ScalarType::F32
+            && bits(left).abs_diff(bits(right)) <= spacings
+            && left[ty.size()..] == right[ty.size()..]
+    };
     let is_nan = |bytes: &[u8]| {
         let mut word = [0; 8];
         word[..stride].copy_from_slice(bytes);
@@ -98,7 +110,8 @@ fn difference(ty: ScalarType, stride: usize, left: &[u8], right: &[u8]) -> Optio
         value.as_float().is_some_and(f64::is_nan) && bytes[ty.size()..].iter().all(|b| *b == 0)
     };
     let mut pairs = left.chunks(stride).zip(right.chunks(stride));
-    pairs.position(|(l, r)| l != r && !(is_nan(l) && is_nan(r))).map(|at| at * stride)
+    let at = pairs.position(|(l, r)| l != r && !is_close(l, r) && !(is_nan(l) && is_nan(r)))?;
+    Some(at * stride)
 }
 
 impl<'a> Case<'a> {
@@ -241,6 +254,20 @@ impl<'a> Case<'a> {
         buffer.owner().map(|(owner, offset)| self.buffers[owner].address() + offset as u64)
     }
 
+    /// How far apart equal `f32`s may be: the elementary functions of other implementations have other last bits.
+    fn spacings(&self) -> u32 {
+        let is_elementary = |expr: &Expr| {
+            let ExprKind::Math { function, .. } = expr.kind else { return false };
+            use MathFn::{Abs, Ceil, Floor, Max, Min, MulAdd, Round, RoundEven, Sqrt, Trunc};
+            expr.ty == ScalarType::F32
+                && !matches!(
+                    function,
+                    Abs | Ceil | Floor | Max | Min | MulAdd | Round | RoundEven | Sqrt | Trunc
+                )
+        };
+        if self.kernel.exprs.iter().any(|(_, expr)| is_elementary(expr)) { 2 } else { 0 }
+    }
+
     /// Describes the first difference from the interpreter's result. A missing result is a difference.
     #[must_use]
     pub fn disagreement(&self, expected: &[Vec<u8>], found: Option<&[Vec<u8>]>) -> Option<String> {
@@ -253,7 +280,7 @@ impl<'a> Case<'a> {
                 let state = offset_of!(ErrorRecord, state)..size_of::<u32>();
                 (left, right) = (&left[state.clone()], &right[state]);
             }
-            let at = buffer.difference(left, right)?;
+            let at = buffer.difference(left, right, self.spacings())?;
             let end = (at + 8).min(expected.len());
             Some(format!(
                 "word {}, byte {at}: expected {:?}, found {:?}\nargument block: {:?}",
