@@ -1,18 +1,18 @@
 //! Estimates of what an iteration costs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{
-    BinOp, Block, Expr, ExprBinary, ExprForLoop, ExprMethodCall, Stmt,
+    BinOp, Block, Expr, ExprBinary, ExprForLoop, ExprMethodCall, Pat, Stmt,
     visit::{self, Visit},
 };
 
 use super::scope::BodyScope;
 use crate::{
     ast::{binding_counts, each_expr, immutable_name, is_loop, pattern_names, unparenthesized},
-    tokens::idents,
+    tokens::internal,
 };
 
 /// How many iterations an inner loop is assumed to have.
@@ -27,18 +27,21 @@ pub(super) fn weight(body: &Block) -> u32 {
 }
 
 /// As [`weight`], as an expression in front of the loop. The iterations of an inner loop are counted if its bounds are
-/// known there for the iteration in the middle of the loop, which `iterated` gives.
+/// known there for the iteration in the middle of the loop, which `iterated` gives. The second value says whether the
+/// expression uses `iterated`.
 pub(super) fn exact_weight(
     scope: &BodyScope<'_>,
     each: &ExprForLoop,
     iterated: Option<&TokenStream>,
-) -> TokenStream {
+) -> (TokenStream, bool) {
     let names = LoopNames(binding_counts(each));
     let outer = OuterScope { scope, names: &names, sampled: Vec::new() };
-    match iterated {
-        Some(iterated) => outer.cost_of(each, iterated).0,
+    let cost = match iterated {
+        Some(iterated) => outer.cost_of(each, iterated),
         None => CostCounter::of(&each.body, Some(outer)).total(scope.support),
-    }
+    };
+    let tokens = if cost.has_loops { without_lints(&cost.tokens) } else { cost.tokens };
+    (tokens, iterated.is_some() && cost.samples)
 }
 
 /// The cost of code so far.
@@ -48,10 +51,22 @@ struct CostCounter<'a> {
     /// The costs of inner loops whose bounds are known in front of the parallel loop.
     loops: Vec<TokenStream>,
     /// The locals that bounds may use, with their values.
-    locals: Vec<(Ident, TokenStream)>,
+    locals: Vec<(Ident, &'a Pat, &'a Expr)>,
+    /// The names that bounds use.
+    used: HashSet<Ident>,
     /// Whether a bound uses names that the loop binds.
     samples: bool,
     outer: Option<OuterScope<'a>>,
+}
+
+/// The cost of a loop's iteration.
+struct IterationCost {
+    tokens: TokenStream,
+    has_loops: bool,
+    /// Whether it uses names of outer iterations.
+    samples: bool,
+    /// The names that it uses.
+    used: HashSet<Ident>,
 }
 
 /// What is known in front of a parallel loop.
@@ -74,12 +89,13 @@ impl LoopNames {
 }
 
 impl<'a> CostCounter<'a> {
-    fn of(body: &Block, outer: Option<OuterScope<'a>>) -> Self {
+    fn of(body: &'a Block, outer: Option<OuterScope<'a>>) -> Self {
         let mut counter = Self {
             factor: 1,
             sum: 1,
             loops: Vec::new(),
             locals: Vec::new(),
+            used: HashSet::new(),
             samples: false,
             outer,
         };
@@ -90,30 +106,35 @@ impl<'a> CostCounter<'a> {
         counter
     }
 
-    fn total(self, support: &TokenStream) -> TokenStream {
-        let Self { sum, loops, locals, .. } = self;
-        if loops.is_empty() {
-            return quote!(#sum);
-        }
-        let mut cost = quote!(#support::total_cost(#sum, &[#(#loops),*]));
+    fn total(self, support: &TokenStream) -> IterationCost {
+        let Self { sum, loops, locals, mut used, samples, outer, .. } = self;
+        let has_loops = !loops.is_empty();
+        let mut tokens = match has_loops {
+            true => quote!(#support::total_cost(#sum, &[#(#loops),*])),
+            false => quote!(#sum),
+        };
         // Others may have types without arithmetic.
-        for (name, value) in locals.into_iter().rev() {
-            if idents(&cost).contains(&name) {
-                cost = quote!({ let #name = #value; #cost });
+        for (name, pattern, value) in locals.into_iter().rev() {
+            if let Some(outer) = &outer
+                && used.remove(&name)
+            {
+                let estimate = outer.estimate(value);
+                tokens = quote!({ let #pattern = #estimate; #tokens });
+                used.extend(value_names(value));
             }
         }
-        cost
+        IterationCost { tokens, has_loops, samples, used }
     }
 
     /// Notes a local whose value is known for an iteration.
-    fn note_local(&mut self, stmt: &Stmt) {
+    fn note_local(&mut self, stmt: &'a Stmt) {
         let (Some(outer), Stmt::Local(local)) = (&mut self.outer, stmt) else { return };
         if let (Some(Some(name)), Some(init)) = (immutable_name(&local.pat), &local.init)
             && init.diverge.is_none()
             && outer.names.is_unique(&name)
             && outer.is_known(&init.expr)
         {
-            self.locals.push((name.clone(), outer.estimate(&init.expr)));
+            self.locals.push((name.clone(), &local.pat, &init.expr));
             outer.sampled.push(name);
         }
     }
@@ -128,9 +149,12 @@ impl Visit<'_> for CostCounter<'_> {
             && let Some((start, end)) = outer.bounds(&each.expr)
         {
             let support = outer.scope.support;
-            let (cost, samples) = outer.cost_of(each, &quote!(#start..#end));
+            let IterationCost { tokens, samples, used, .. } =
+                outer.cost_of(each, &quote!(#start..#end));
             self.samples |= samples || outer.is_sampled(&each.expr);
-            self.loops.push(quote!(#support::loop_cost(#start, #end, #cost)));
+            self.used.extend(used);
+            self.used.extend(value_names(&each.expr));
+            self.loops.push(quote!(#support::loop_cost(#start, #end, #tokens)));
             return;
         }
         let outer = self.factor;
@@ -143,21 +167,20 @@ impl Visit<'_> for CostCounter<'_> {
 }
 
 impl OuterScope<'_> {
-    /// The cost of the iteration in the middle of a loop, and whether it uses names of outer iterations.
-    fn cost_of(&self, each: &ExprForLoop, iterated: &TokenStream) -> (TokenStream, bool) {
+    /// The cost of the iteration in the middle of a loop.
+    fn cost_of(&self, each: &ExprForLoop, iterated: &TokenStream) -> IterationCost {
         let variables = pattern_names(&each.pat).into_iter();
         let mut outer = self.clone();
         outer.sampled.extend(variables.filter(|name| self.names.is_unique(name)));
-        let counter = CostCounter::of(&each.body, Some(outer));
-        let (support, pattern, samples) = (self.scope.support, &each.pat, counter.samples);
-        let cost = counter.total(support);
-        let middle = samples.then(|| {
-            quote! {
-                #[allow(unused_variables, unused_mut)]
+        let mut cost = CostCounter::of(&each.body, Some(outer)).total(self.scope.support);
+        if cost.samples {
+            let (support, pattern, tokens) = (self.scope.support, &each.pat, &cost.tokens);
+            cost.tokens = quote! {{
                 let #pattern = #support::gate::<__OK, _>(#support::Middle::middle(#iterated));
-            }
-        });
-        (if samples { quote!({ #middle #cost }) } else { cost }, samples)
+                #tokens
+            }};
+        }
+        cost
     }
 
     /// The bounds of a range if they can be evaluated in front of the parallel loop, without an error.
@@ -197,7 +220,7 @@ impl OuterScope<'_> {
 
     /// Whether an expression uses names that are known for an iteration only.
     fn is_sampled(&self, expr: &Expr) -> bool {
-        let used = idents(expr);
+        let used = value_names(expr);
         self.sampled.iter().any(|name| used.contains(name))
     }
 
@@ -242,6 +265,29 @@ impl OuterScope<'_> {
                 })
             )
     }
+}
+
+/// A cost without warnings about its code. Without the uses in the body, literals may have other types.
+fn without_lints(cost: &TokenStream) -> TokenStream {
+    let value = internal("cost");
+    quote! {{
+        #[allow(overflowing_literals, unused_mut, unused_variables)]
+        let #value = #cost;
+        #value
+    }}
+}
+
+/// The names of the values that an expression uses.
+fn value_names(expr: &Expr) -> HashSet<Ident> {
+    struct ValueNames(HashSet<Ident>);
+    impl Visit<'_> for ValueNames {
+        fn visit_expr_path(&mut self, path: &syn::ExprPath) {
+            self.0.extend(path.path.get_ident().cloned());
+        }
+    }
+    let mut names = ValueNames(HashSet::new());
+    names.visit_expr(expr);
+    names.0
 }
 
 /// Whether memory access dominates the cost of a body: it has neither loops nor calls, except for methods that are an

@@ -25,7 +25,7 @@ impl CpuBody<'_> {
         let weight = weight(&each.body);
         self.weight = self.weight.saturating_add(weight);
         if let Some(range) = self.stepped_range((*each.expr).clone()) {
-            let weight = exact_weight(&self.scope, each, None);
+            let (weight, _) = exact_weight(&self.scope, each, None);
             return self.stepped_for(each, &weight, &range);
         }
         let support = self.scope.support;
@@ -89,10 +89,15 @@ impl CpuBody<'_> {
         let loops = short_axes::versions(support, &each.body, is_tensor, loops);
         let inspected = self.inspected(&each.body, &variables, &bounds);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
-        let weight = match reductions.is_empty() && is_simple(&each.body) {
-            true => quote!(#support::LightIterationCost(#weight)),
-            false => exact_weight(&self.scope, each, Some(&iterated)),
+        let space = internal("space");
+        let again = quote!(::core::clone::Clone::clone(&#space));
+        let (weight, uses_space) = match reductions.is_empty() && is_simple(&each.body) {
+            true => (quote!(#support::LightIterationCost(#weight)), false),
+            false => exact_weight(&self.scope, each, Some(&again)),
         };
+        // It is evaluated once: calls of funcs in it have effects.
+        let bound = uses_space.then(|| quote!(let #space = #iterated;));
+        let iterated = if uses_space { again } else { iterated };
         let method = match &strips {
             _ if is_space => "nd_for",
             None => "par_for",
@@ -104,6 +109,7 @@ impl CpuBody<'_> {
             #[inline(always)] move |([#((#begins, #ends)),*], #chunk)| { #rebound #copies #inspected #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, method, arguments);
+        let call = if uses_space { quote!({ #bound #call }) } else { call };
         around(&reductions, &scatters, support, call)
     }
 

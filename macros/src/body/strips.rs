@@ -132,8 +132,8 @@ pub(super) fn strips(
     let has_loops = each.body.stmts.iter().any(has_loop);
     let stmts = &each.body.stmts;
     // Reductions of bodies without inner loops have strips of their own.
-    if !reductions.is_empty() && !(has_loops && reductions.iter().all(LoopReduction::is_of_locals))
-    {
+    let in_strips = has_loops && reductions.iter().all(LoopReduction::is_of_locals);
+    if !(reductions.is_empty() || in_strips) {
         return None;
     }
     let reduces = (!reductions.is_empty()).then(|| reduce::width(reductions));

@@ -192,18 +192,22 @@ fn escape<'launch>(
             cx.par_for_strips(
                 ::quadrants::macro_support::body::LoopAt::range(0usize, 0usize),
                 0..::quadrants::macro_support::body::ElementCount::element_count(&c),
-                ::quadrants::macro_support::body::total_cost(
-                    346u32,
-                    &[
-                        ::quadrants::macro_support::body::loop_cost(
-                            0,
-                            ::quadrants::macro_support::body::ElementCount::element_count(
-                                &c,
+                {
+                    #[allow(overflowing_literals, unused_mut, unused_variables)]
+                    let cost = ::quadrants::macro_support::body::total_cost(
+                        346u32,
+                        &[
+                            ::quadrants::macro_support::body::loop_cost(
+                                0,
+                                ::quadrants::macro_support::body::ElementCount::element_count(
+                                    &c,
+                                ),
+                                10u32,
                             ),
-                            10u32,
-                        ),
-                    ],
-                ),
+                        ],
+                    );
+                    cost
+                },
                 32usize,
                 #[inline(always)]
                 move |([(begin0, end0)], chunk)| {

@@ -1,6 +1,7 @@
 //! Guards of the variable of a parallel loop, which the CPU evaluates once per row, and inner loops whose bounds depend
 //! on the variable, whose cost the CPU estimates for the iteration in the middle.
 
+use quadrants::{self as qd, Tensor, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{Array, Same, differential, source};
@@ -134,5 +135,78 @@ fn guards_and_lengths_that_depend_on_the_variable_match(
             differential!(&on.program, lengths[d][x][out]);
         }
     }
+    Ok(())
+}
+
+/// Counts its calls.
+#[qd::func]
+fn counted(calls: &mut Tensor<i32, 1>, n: usize) -> usize {
+    calls[0] += 1;
+    n
+}
+
+#[qd::kernel]
+fn effects(
+    n: usize,
+    calls: &mut Tensor<i32, 1>,
+    x: &mut Tensor<usize, 1>,
+    y: &mut Tensor<usize, 2>,
+) {
+    for i in 0..counted(calls, n) {
+        for k in 0..i {
+            x[i] += k;
+        }
+    }
+    for (i, j) in qd::ndrange([counted(calls, n), n]) {
+        for k in i..j {
+            y[[i, j]] += k;
+        }
+    }
+}
+
+#[on_all_backends]
+fn a_range_is_evaluated_once(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut calls = on.program.zeros([1])?;
+    let (mut x, mut y) = (on.program.zeros([4])?, on.program.zeros([4, 4])?);
+    effects(4, &mut calls, &mut x, &mut y).launch()?;
+    assert_eq!(calls.to_vec()?, [2]);
+    assert_eq!(x.to_vec()?, [0, 0, 1, 3]);
+    assert_eq!(y.to_vec()?[..4], [0, 0, 1, 3]);
+    Ok(())
+}
+
+/// Locals with the names of what an estimate uses, and literals that need the types of the body.
+#[qd::kernel]
+fn estimated(v: Vector<f32, 2>, n: usize, x: &mut Tensor<f32, 1>, y: &mut Tensor<u64, 1>) {
+    for i in 0..x.len() {
+        let plus = v + v;
+        let times = plus - v;
+        let min = times + plus;
+        for k in 0..(i * 2 + n).min(3) {
+            x[i] += min[0] + k as f32;
+        }
+    }
+    for i in 0..y.len() {
+        let far: u64 = 0xffff_ffff_ffff;
+        for k in 0..(far as usize).min(i) {
+            y[i] += k as u64;
+        }
+        for k in 0..0xff_ffff_ffff {
+            if k > 3 {
+                break;
+            }
+            y[i] += k;
+        }
+    }
+}
+
+#[on_all_backends]
+fn names_and_literals_do_not_disturb_an_estimate(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let (mut x, mut y) = (on.program.zeros([3])?, on.program.zeros([3])?);
+    estimated(Vector([1.0, 2.0]), 1, &mut x, &mut y).launch()?;
+    assert_eq!(x.to_vec()?, [3.0, 12.0, 12.0]);
+    assert_eq!(y.to_vec()?, [6, 6, 7]);
     Ok(())
 }

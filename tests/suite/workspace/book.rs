@@ -195,19 +195,20 @@ const PARTS: [&str; 8] =
     ["types", "numbers", "conversions", "vectors", "functions", "atomics", "collectives", "limits"];
 
 fn part(name: &str) -> String {
-    let is_generic = |method: &&Builtin| !method.generics.is_empty();
+    let of_number = |method: &&Builtin| method.generics.is_empty() && method.of != "Ordering";
     match name {
         "types" => paragraph(scalar_types().into_iter()),
         "numbers" => {
             let methods = BUILTIN_METHODS.into_iter().flatten();
-            number_table(methods.filter(|method| !is_generic(method)))
+            number_table(methods.filter(of_number))
         }
         "conversions" => {
             let names = ["from", "to"].into_iter();
             paragraph(names.flat_map(|way| CONVERSIONS.map(|of| format!("{way}_{of}"))))
         }
         "vectors" => {
-            generic_table(BUILTIN_METHODS.into_iter().flatten().filter(is_generic).collect())
+            let methods = BUILTIN_METHODS.into_iter().flatten();
+            generic_table(methods.filter(|method| !of_number(method)).collect())
         }
         "functions" => generic_table(BUILTIN_FUNCTIONS.iter().collect()),
         "atomics" => paragraph(AtomicOp::ALL.into_iter().map(AtomicOp::name)),
