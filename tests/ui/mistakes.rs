@@ -136,4 +136,12 @@ fn read_only_in_func(x: &Tensor<f32, 1>) {
     }
 }
 
+#[qd::kernel]
+fn unknown_atomics(x: &mut Tensor<i32, 1>) {
+    for i in 0..x.len() {
+        qd::atomic_sub(&mut x[0], 1);
+        qd::atomic_nand(&mut x[1], i as i32);
+    }
+}
+
 fn main() {}

@@ -1,6 +1,6 @@
 //! Guards of the last variable of a parallel loop: `if j <= i { … }` around the whole body, or `if j > i { continue; }`
-//! in front of it. CPU bodies evaluate such a condition once per row, and run the iterations for which it holds, without
-//! it: half of a triangular loop does not run, and the rest has no branch.
+//! in front of it. CPU bodies evaluate such a condition once per row, and run the iterations for which it holds without
+//! the condition: half of a triangular loop does not run, and the rest has no branch.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;

@@ -328,6 +328,9 @@ impl TreeBuilder {
             let function = self.scalar_function(&path.path, call);
             return function.unwrap_or(ExprKind::Unsupported(Construct::Associated(last)));
         }
+        if let Some(instead) = unknown_atomic(&last, call) {
+            return ExprKind::Unsupported(Construct::Format(instead));
+        }
         if let Some(instead) = instead_of_std(&path.path, call) {
             return ExprKind::Unsupported(Construct::Format(instead));
         }
@@ -537,6 +540,19 @@ fn instead_of_std(path: &syn::Path, call: &syn::ExprCall) -> Option<String> {
         _ => return None,
     };
     Some(format!("`{module}::{name}` is not supported in kernels; write `{instead}`"))
+}
+
+/// What to write instead of an atomic operation that does not exist, such as `atomic_sub(&mut x[0], 1)`.
+fn unknown_atomic(name: &str, call: &mut syn::ExprCall) -> Option<String> {
+    borrowed_element(call.args.first_mut().filter(|_| name.starts_with("atomic_"))?)?;
+    let instead = match name {
+        "atomic_sub" => "add the negated value by `atomic_add`".to_owned(),
+        _ => {
+            let names = AtomicOp::ALL.map(|op| format!("`{}`", op.name()));
+            format!("use one of {}", names.join(", "))
+        }
+    };
+    Some(format!("there is no atomic operation `{name}`; {instead}"))
 }
 
 /// A place that an argument refers to, or the argument.
