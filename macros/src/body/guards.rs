@@ -41,8 +41,8 @@ impl GuardedLoop {
         };
         let mut each = each.clone();
         let mut guards = Vec::new();
-        while let Some(guard) = finder.take(&mut each.body.stmts, &mut guards) {
-            each.body.stmts = guard;
+        while let Some(guarded) = finder.take(&mut each.body.stmts, &mut guards) {
+            each.body.stmts = guarded;
         }
         (!guards.is_empty()).then_some(Self { each, guards })
     }
