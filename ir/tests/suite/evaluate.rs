@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use half::f16;
-use quadrants_ir::*;
+use quadrants_ir::{elementary::Elementary, *};
 
 use quadrants_samples::run::{Outcome, SampleArg, strides};
 
@@ -458,34 +458,34 @@ fn math(function: MathFn, args: &[Value]) -> Value {
     let a = args[0];
     match function {
         MathFn::Sqrt => floats!(a, |x| x.sqrt()),
-        MathFn::Sin => floats!(a, |x| x.sin()),
-        MathFn::Cos => floats!(a, |x| x.cos()),
-        MathFn::Tan => floats!(a, |x| x.tan()),
-        MathFn::Exp => floats!(a, |x| x.exp()),
-        MathFn::Ln => floats!(a, |x| x.ln()),
+        MathFn::Sin => floats!(a, |x| Elementary::sin(x)),
+        MathFn::Cos => floats!(a, |x| Elementary::cos(x)),
+        MathFn::Tan => floats!(a, |x| Elementary::tan(x)),
+        MathFn::Exp => floats!(a, |x| Elementary::exp(x)),
+        MathFn::Ln => floats!(a, |x| Elementary::ln(x)),
         MathFn::Floor => floats!(a, |x| x.floor()),
         MathFn::Ceil => floats!(a, |x| x.ceil()),
         MathFn::Round => floats!(a, |x| x.round()),
-        MathFn::Tanh => floats!(a, |x| x.tanh()),
+        MathFn::Tanh => floats!(a, |x| Elementary::tanh(x)),
         MathFn::Trunc => floats!(a, |x| x.trunc()),
-        MathFn::Exp2 => floats!(a, |x| x.exp2()),
-        MathFn::Log2 => floats!(a, |x| x.log2()),
-        MathFn::Log10 => floats!(a, |x| x.log10()),
-        MathFn::Cbrt => floats!(a, |x| x.cbrt()),
-        MathFn::Asin => floats!(a, |x| x.asin()),
-        MathFn::Acos => floats!(a, |x| x.acos()),
-        MathFn::Atan => floats!(a, |x| x.atan()),
-        MathFn::Sinh => floats!(a, |x| x.sinh()),
-        MathFn::Cosh => floats!(a, |x| x.cosh()),
-        MathFn::ExpM1 => floats!(a, |x| x.exp_m1()),
-        MathFn::Ln1p => floats!(a, |x| x.ln_1p()),
-        MathFn::Asinh => floats!(a, |x| x.asinh()),
-        MathFn::Acosh => floats!(a, |x| x.acosh()),
-        MathFn::Atanh => floats!(a, |x| x.atanh()),
+        MathFn::Exp2 => floats!(a, |x| Elementary::exp2(x)),
+        MathFn::Log2 => floats!(a, |x| Elementary::log2(x)),
+        MathFn::Log10 => floats!(a, |x| Elementary::log10(x)),
+        MathFn::Cbrt => floats!(a, |x| Elementary::cbrt(x)),
+        MathFn::Asin => floats!(a, |x| Elementary::asin(x)),
+        MathFn::Acos => floats!(a, |x| Elementary::acos(x)),
+        MathFn::Atan => floats!(a, |x| Elementary::atan(x)),
+        MathFn::Sinh => floats!(a, |x| Elementary::sinh(x)),
+        MathFn::Cosh => floats!(a, |x| Elementary::cosh(x)),
+        MathFn::ExpM1 => floats!(a, |x| Elementary::exp_m1(x)),
+        MathFn::Ln1p => floats!(a, |x| Elementary::ln_1p(x)),
+        MathFn::Asinh => floats!(a, |x| Elementary::asinh(x)),
+        MathFn::Acosh => floats!(a, |x| Elementary::acosh(x)),
+        MathFn::Atanh => floats!(a, |x| Elementary::atanh(x)),
         MathFn::RoundEven => floats!(a, |x| x.round_ties_even()),
-        MathFn::Hypot => floats2!(a, args[1], |x, y| x.hypot(y)),
-        MathFn::Powf => floats2!(a, args[1], |x, y| x.powf(y)),
-        MathFn::Atan2 => floats2!(a, args[1], |x, y| x.atan2(y)),
+        MathFn::Hypot => floats2!(a, args[1], |x, y| Elementary::hypot(x, y)),
+        MathFn::Powf => floats2!(a, args[1], |x, y| Elementary::powf(x, y)),
+        MathFn::Atan2 => floats2!(a, args[1], |x, y| Elementary::atan2(x, y)),
         MathFn::Min => each2!(a, args[1], |x, y| x.min(y), x.minimum_number(y)),
         MathFn::Max => each2!(a, args[1], |x, y| x.max(y), x.maximum_number(y)),
         MathFn::Powi => {
