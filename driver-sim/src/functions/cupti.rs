@@ -31,7 +31,7 @@ driver_functions! {
         cupti::unsubscribe()?;
     }
 
-    /// Sets who provides buffers, and who takes them.
+    /// Sets the callbacks that provide empty buffers and receive full ones.
     fn [Cuda cuptiActivityRegisterCallbacks](
         requested: Option<Requested>,
         completed: Option<Completed>,
