@@ -2,7 +2,7 @@
 //!
 //! For `f32` they are computed in `f64` by additions, multiplications, divisions, square roots and selections only, so
 //! that LLVM vectorizes loops that call them. Calls of the C library would prevent that. Results differ from the exact
-//! value by at most 0.502 units in the last place (ULP), those of `log` by 1.5, and are the same on every machine, at
+//! value by at most 0.502 units in the last place (ULP), those of `log` by 2.5, and are the same on every machine, at
 //! every instruction level and in the interpreter. For `f64` they are the functions of std.
 //!
 //! The coefficients of the polynomials were computed with Sollya (`fpminimax`); see the functions for their ranges and

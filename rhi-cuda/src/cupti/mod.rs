@@ -70,7 +70,7 @@ macro_rules! cupti_functions {
         subscribe = cuptiSubscribe(subscriber: *mut Subscriber, callback: Callback, data: *mut c_void), required;
         /// Is no profiler any more.
         unsubscribe = cuptiUnsubscribe(subscriber: Subscriber), required;
-        /// Sets who provides buffers and takes them with records.
+        /// Sets the callbacks that provide empty buffers and receive full ones.
         register_callbacks = cuptiActivityRegisterCallbacks(requested: Requested, completed: Completed), required;
         /// Begins to record a kind of activity.
         enable = cuptiActivityEnable(kind: u32), required;

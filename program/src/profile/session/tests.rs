@@ -54,7 +54,7 @@ fn graph(nodes: &[GraphNode]) -> OperationDetails {
     OperationDetails::Graph(GraphLaunch { contents: Some(Arc::new(contents)), node_times: None })
 }
 
-/// A recording of these operations, of which each is the call with its number, from 1.
+/// A session that recorded these operations, as the calls 1, 2, ….
 fn session(operations: Vec<OperationDetails>, recorded: &Arc<Recorded>) -> Session {
     let mut session = Session::new(Instant::now(), None);
     let calls = (0..operations.len()).map(|number| (number as u64 + 1, number)).collect();
